@@ -11,7 +11,8 @@
  * number near 2^64, whose product with 1 fits. */
 static inline bool mica__mul_size(uint64_t a, uint64_t b, size_t *out) { return !__builtin_mul_overflow(a, b, out); }
 static inline bool mica__add_size(uint64_t a, uint64_t b, size_t *out) { return !__builtin_add_overflow(a, b, out); }
-/* A function, because compilers warn about a direct comparison with INT64_MAX that is always true for 32-bit sizes. */
+/* True if n fits an int64_t. A function, because compilers warn about a direct comparison with INT64_MAX that is
+ * always true for 32-bit sizes. */
 static inline bool mica__fits_i64(uint64_t n) { return n <= INT64_MAX; }
 static inline bool mica__mul_i64(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
 

@@ -30,7 +30,7 @@ void mica__content_watch(bool on) {
   pthread_mutex_unlock(&known.lock);
 }
 
-/* Called with the lock held. */
+/* True if contents are remembered. Called with the lock held. */
 static bool is_on(void) {
   const char *key = known.asked ? NULL : getenv(MICA__REQUIRE_KEY);
   if (!known.asked) known.on = key && *key;

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Thread-local rather than a field of the engine: two threads on one engine must not overwrite each other's message,
- * and if an engine cannot be made there is no engine to hold it. */
+/* The message is thread-local, not a field of the engine: two threads on one engine must not overwrite each other's
+ * message, and if an engine cannot be made there is no engine to hold it. */
 #define SENTENCE_BYTES 4096
 static _Thread_local char public_sentence[SENTENCE_BYTES], private_sentence[SENTENCE_BYTES];
 static _Thread_local mica_status public_status, private_status;
@@ -65,7 +65,7 @@ mica_status(mica__fail_nomem)(const char *what) {
   return mica__fail(MICA_E_NOMEM, "there is not enough memory for %s", what);
 }
 
-/* CMake's option for a library. */
+/* The name after MICA_WITH_ of CMake's option for a library; "..." if the library is not in the list. */
 static const char *option_of(const char *library) {
   static const char *const list[][2] = {{"cJSON", "CJSON"},      {"expat", "EXPAT"},      {"libdeflate", "DEFLATE"},
                                         {"libjpeg", "JPEG"},     {"libpng", "PNG"},       {"libsndfile", "SNDFILE"},

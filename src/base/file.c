@@ -401,7 +401,7 @@ static int find_held(const char *path, const char **name) {
 
 /* --- replacing --- */
 
-/* name: relative to the directory descriptor `at`. */
+/* Replaces the file `name` in the directory that is open as `at`. path: the name in messages. */
 static mica_status replace_at(int at, const char *name, const char *path, mode_t mode, const mica__bytes *pieces,
                               size_t count) {
   static atomic_uint serial;

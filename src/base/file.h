@@ -21,8 +21,8 @@ MICA__SHARED mica_status mica__file_read(const char *path, unsigned char **data,
 MICA__SHARED mica_status mica__file_hold(const char *path, int *file);
 MICA__SHARED mica_status mica__file_read_open(int file, const char *path, unsigned char **data, size_t *size);
 
-/* Reads a file that no other user could have written. MICA_E_STATE and one warning if the file or its folder belongs to
- * another user except root, or if others can write to it. */
+/* Reads a file that no other user could have written. MICA_E_STATE if the file or its folder belongs to another user
+ * except root, or if others can write to it; the first time in a process this also logs a warning. */
 mica_status mica__file_read_private(const char *path, unsigned char **data, size_t *size);
 /* Reads a file that belongs to this user or root and that others cannot write, in any folder; else MICA_E_STATE. */
 mica_status mica__file_read_owned(const char *path, unsigned char **data, size_t *size);
@@ -30,9 +30,9 @@ mica_status mica__file_read_owned(const char *path, unsigned char **data, size_t
 MICA__SHARED mica_status mica__file_read_part(const char *path, double from, double to, unsigned char **data,
                                               size_t *size);
 
-/* Maps a file as mica__file_read reads it, but without the NUL; unmap it with mica__file_unmap. Replacing the file
- * does not change the mapped pages; truncating it in place makes accesses fault. *data is not NULL even for an empty
- * file. */
+/* Maps a file of any size; unmap it with mica__file_unmap. Fails as mica__file_read does. No NUL follows the
+ * content. Replacing the file does not change the mapped pages; truncating it in place makes accesses fault. *data
+ * is not NULL even for an empty file. */
 mica_status mica__file_map(const char *path, const unsigned char **data, size_t *size);
 void mica__file_unmap(const unsigned char *data, size_t size);
 

@@ -90,7 +90,7 @@ static mica_status take_bytes(lines *l, unsigned char *out, size_t size) {
   return decode(line, bytes, out, size) ? MICA_OK : damaged(l);
 }
 
-/* Only blank lines may follow. */
+/* MICA_E_FORMAT unless only blank lines follow. */
 static mica_status take_end(const lines *l) {
   for (const char *at = l->at; at < l->end; at++)
     if (*at != '\n' && *at != '\r') return damaged(l);
@@ -216,7 +216,8 @@ static void check_of(const unsigned char bytes[SECRET_BYTES], unsigned char chec
   crypto_generichash_final(&state, check, CHECK);
 }
 
-/* The caller wipes `bytes`. */
+/* Takes the number and the key from a decoded secret key, whose hidden fields it decrypts in place if `encrypted`.
+ * The caller wipes `bytes`. */
 static mica_status open_secret(const char *name, unsigned char bytes[SECRET_BYTES], const char *password,
                                mica__secret_key *key, bool encrypted) {
   unsigned char check[CHECK];

@@ -21,7 +21,7 @@ typedef struct mica__npy {
   size_t offset, bytes;
 } mica__npy;
 
-/* The bytes of a file that its header takes at most, with those before it. */
+/* The most bytes of a header, with the magic, the version and the length before it. */
 #define MICA__NPY_BEGIN (12 + 65536)
 
 /* Parses the header of a file of `size` bytes that begins with these `have` bytes, all of it or at least

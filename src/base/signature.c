@@ -16,7 +16,7 @@
 static struct {
   pthread_mutex_t lock;
   bool asked;      /* key and wrong are set, by a call or from the environment */
-  bool required;   /* key is set and required */
+  bool required;   /* a key is required, even if it is wrong */
   bool wrong;      /* the environment's value is not a key */
   char *complaint; /* if wrong: why */
   mica__public_key key;
@@ -44,7 +44,7 @@ static mica_status read_signature(const char *path, const mica__text *beside, un
   return mica__fail(MICA_E_STATE, "%s is not signed: there is no %s; sign it with 'mica sign'", path, beside->data);
 }
 
-/* The global signature covers the first signature and the trusted comment. */
+/* Checks the second signature of the file, which covers the first one and the trusted comment. */
 static mica_status check_comment(const char *name, const mica__minisig *s, const mica__public_key *key) {
   unsigned char all[MICA__MINISIGN_SIGNATURE + MICA__MINISIGN_COMMENT];
   memcpy(all, s->signature, sizeof s->signature);
@@ -102,7 +102,7 @@ mica_status mica_signature_check(const char *path, const char *key, mica_signatu
 
 /* --- what is required --- */
 
-/* Called with the lock held. */
+/* Takes the required key from the environment, unless one has been set. Called with the lock held. */
 static void ask_environment(void) {
   const char *key = getenv(MICA__REQUIRE_KEY);
   if (demand.asked) return;
