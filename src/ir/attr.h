@@ -33,7 +33,7 @@
 /* one per axis of operand 0 except the first two */
 #define MICA__ATTR_SPATIAL_FIELD(name) int64_t name[MICA__MAX_SPATIAL];
 #define MICA__ATTR_SHAPE_FIELD(name) mica_shape name;
-#define MICA__ATTR_POINTER_FIELD(name) const void *name; /* must outlive every graph that has it */
+#define MICA__ATTR_POINTER_FIELD(name) const void *name; /* its target must outlive every graph that has it */
 typedef enum mica__attr_kind {
   MICA__ATTR_INT,
   MICA__ATTR_BOOL,
@@ -85,7 +85,8 @@ typedef struct mica__attr_list {
 mica_status mica__attrs_copy(const mica__attr_list *list, const void *attrs, void **out);
 void mica__attrs_set_defaults(const mica__attr_list *list, void *attrs);
 
-/* Compares bytes: NaN equals itself, 0 differs from -0, and pointers are equal only for equal addresses. */
+/* Compares the dimensions of shapes, and the bytes of the others: NaN equals itself, 0 differs from -0, and pointers
+ * are equal only for equal addresses. */
 bool mica__attrs_equal(const mica__attr_list *list, const void *a, const void *b);
 mica__hash mica__attrs_hash(mica__hash seed, const mica__attr_list *list, const void *attrs);
 
@@ -95,7 +96,7 @@ void mica__attrs_format(mica__text *text, const mica__attr_list *list, const voi
 
 /* The row of the attribute with this name, which has n bytes; NULL: there is no such row. */
 const mica__attr *mica__attr_find(const mica__attr_list *list, const char *name, size_t n);
-/* The value of an attribute as a double: a number, truth value, dtype or entry of an enumeration. */
+/* The value of an attribute as a double: a number, truth value, dtype or entry of an enumeration. 0 for other kinds. */
 double mica__attr_number(const mica__attr *attr, const void *attrs);
 
 #endif

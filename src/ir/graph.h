@@ -76,8 +76,9 @@ struct mica_graph {
 
 /* Entry of a value that is not null. Valid until a node is added. */
 mica__node *mica__graph_node(const mica_graph *graph, int32_t id);
-/* The number of operations that compute the value: the op's `flops`; if it has none, one per element, or 0 if the op
- * computes nothing. Dynamic dimensions count as 1. */
+/* The number of operations that compute the value: the op's `flops`. If it has none, or the node has more than 8
+ * inputs, one per element of the value for pointwise ops and reductions, and 0 for others. Dynamic dimensions count
+ * as 1. */
 double mica__graph_flops(const mica_graph *graph, int32_t id);
 /* Infers the types of all values, by id - 1, for one sample, and for one step if the number of steps is dynamic. The
  * result of a reshape that joins samples with other axes has the rows of one sample. If an op cannot infer its types,
@@ -115,15 +116,16 @@ mica_value mica__graph_add(const mica__op *op, const mica_value *inputs, int32_t
  * op->min_inputs operands are required. Functions that look at inputs of such a node (infer, evaluate, launch,
  * takes_strides and the like) count inputs, not operands; only op->dtypes counts operands. */
 mica_value mica__graph_add_present(const mica__op *op, const mica_value *operands, int32_t count, void *attrs);
-/* Input of the node that is operand k; -1 if it is absent. */
+/* Which input of a node is operand k, if the node's attribute `present` has this value; -1 if the operand is absent. */
 int32_t mica__present_index(int64_t present, int32_t k);
 /* Maximum number of operands of an op with optional operands. */
 #define MICA__MAX_PRESENT 32
-/* mica__graph_add with known types of all results: nothing is inferred. Returns 0 and records an error if
- * mica__type_check refuses a type, or memory is short. */
+/* mica__graph_add with known types of all results: nothing is inferred. Returns the node's id. Returns 0 and records
+ * an error if mica__type_check refuses a type, or memory is short. */
 int32_t mica__graph_put(mica_graph *graph, const mica__op *op, const int32_t *inputs, int32_t input_count,
                         const void *attrs, const mica__type *types);
-/* For ops without inputs. */
+/* Adds a node of an op without inputs, with a known type. Returns the null value after an error, or if graph is
+ * NULL. */
 mica_value mica__graph_add_source(mica_graph *graph, const mica__op *op, const void *attrs, mica__type type);
 
 /* The attributes of full and full_like. */
@@ -140,9 +142,9 @@ void mica__graph_hold(mica_value parameter);
 /* True if the node is a held parameter. */
 bool mica__is_held(const mica__node *node);
 
-/* Source ops, which the compiler recognises by their addresses. full: a constant with one value everywhere; needs no
- * memory. full_like: the same in the shape of its input, which may be dynamic. stop_gradient returns its input. result:
- * a further result of its input. */
+/* Ops that the compiler recognises by their addresses: sources, and three that are computed. full: a constant with
+ * one value everywhere; needs no memory. full_like: the same in the shape of its input, which may be dynamic.
+ * stop_gradient returns its input. result: a further result of its input. */
 extern const mica__op mica__op_input, mica__op_parameter, mica__op_constant, mica__op_full, mica__op_full_like,
     mica__op_stop_gradient, mica__op_result;
 

@@ -18,9 +18,11 @@ typedef enum mica__op_kind {
   MICA__OP_SOURCE,    /* input, parameter, constant: no work */
   MICA__OP_POINTWISE, /* y[i] = f(x0[i], x1[i], ...) after broadcasting; `expression` says f */
   MICA__OP_REDUCE,    /* reduces axes; attributes are mica__reduce_attrs */
-  MICA__OP_VIEW,      /* a view of input 0's elements: reshape, transpose, expand, slice, flip; `view` */
-  MICA__OP_SHAPE,     /* depends only on its inputs' shapes: a constant once these are known; `evaluate` */
-  MICA__OP_LAUNCH,    /* kernels of its own: `launch` */
+  MICA__OP_VIEW,      /* a view of input 0's elements, which `view` describes: reshape, transpose, expand, slice,
+                       * flip */
+  MICA__OP_SHAPE,     /* depends only on its inputs' shapes; a constant, which `evaluate` computes, once these are
+                       * known */
+  MICA__OP_LAUNCH,    /* queues kernels of its own (`launch`), or computes on the host (`host`, `begin`) */
   MICA__OP_RESULT,    /* a further result of its input's node: no work */
 } mica__op_kind;
 
@@ -98,8 +100,8 @@ typedef struct mica__exec {
   /* Bit k: input k is a held weight (mica__is_held). It stays the same, but no copy of it may stay in memory: values
    * derived from it must not outlive the launch. Such an input is not `constant`. */
   uint32_t held;
-  /* Bit k: input k stays the same until a later launch that could use the same derived value has been recorded. The
-   * launch may lend such a value to the later one (runtime/loans.h). */
+  /* Bit k: input k does not change before another launch that could use the same value derived from it has been
+   * recorded. The launch may lend that value to the other one (runtime/loans.h). */
   uint32_t lends;
 } mica__exec;
 
@@ -141,9 +143,9 @@ typedef struct mica__epilogue_fusion {
 /* Which values of a launch may have their channels last: shape (N, S.., C) in place of (N, C, S..). Channels of inputs
  * are rounded up to whole pieces of 16 bytes (op channels_last). */
 typedef struct mica__layouts {
-  uint32_t copies; /* bit k: the launch copies input k to such memory itself, unless it is given so */
-  uint32_t takes;  /* bit k: it can read input k so, if it is given all of these so */
-  bool writes;     /* it can then write its result so, whose channels are whole pieces */
+  uint32_t copies; /* bit k: the launch copies input k into this layout itself, unless it is given in it */
+  uint32_t takes;  /* bit k: it can read input k in this layout, if all inputs with a bit here are given in it */
+  bool writes;     /* it can then also write its result in this layout, and the result's channels are whole pieces */
   int32_t addend;  /* the input that must have the result's layout; 0: none */
 } mica__layouts;
 
@@ -204,9 +206,9 @@ typedef struct mica__op {
   const char *expression;
   const char *integer_expression; /* used instead if a is an integer or a bool; NULL: the same */
   mica__join join;                /* REDUCE */
-  /* POINTWISE: the reference in double, which also folds constants. Other ops except views: evaluate whole tensors. The
-   * caller truncates integer results towards zero, wraps them, and replaces results that are not finite by 0; float
-   * results stay. */
+  /* POINTWISE: `scalar` computes an element in double. It is the reference, and folds constants. Other ops except
+   * views have `evaluate` instead, which computes whole tensors. The caller truncates integer results towards zero,
+   * wraps them, and replaces results that are not finite by 0; float results stay. */
   double (*scalar)(const double *inputs, const void *attrs);
   /* POINTWISE of one operand: true if readers in a wider type may read the operand instead of the result. Gradients of
    * the result then also apply to the operand. NULL: never. */

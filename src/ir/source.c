@@ -82,7 +82,8 @@ static bool check_type(mica_graph *graph, const char *what, const char *name, mi
   return false;
 }
 
-/* An input or a parameter. */
+/* Adds an input or a parameter. Records an error and returns the null value if the name is missing or taken, or the
+ * type is not allowed. */
 static mica_value add_named(mica_graph *graph, const mica__op *op, const char *name, mica__type type,
                             bool may_be_open) {
   if (!graph) return null_value;
