@@ -9,7 +9,8 @@
 
 /* Points within this many strides of a box's centre are responsible for it (FCOS's centre sampling). */
 #define RADIUS 1.5
-/* Points of a stride are responsible for distances up to this many strides; the coarsest also for all larger ones. */
+/* A point is responsible for boxes whose farthest side is up to this many of its strides away, and more than half of
+ * that. There is no lower limit for the finest stride, and no upper one for the coarsest. */
 #define REACH 6
 /* How many answers of a picture are passed to suppression. */
 #define CANDIDATES 400
@@ -65,7 +66,7 @@ static mica_value all_of(const mica_value *conditions, int count) {
   return all;
 }
 
-/* The extremes of four values. */
+/* The largest, or the smallest, of four values at each element. */
 static mica_value extreme(const mica_value d[4], bool largest) {
   return largest ? mica_maximum(mica_maximum(d[0], d[1]), mica_maximum(d[2], d[3]))
                  : mica_minimum(mica_minimum(d[0], d[1]), mica_minimum(d[2], d[3]));
@@ -138,7 +139,7 @@ mica__detector_losses mica__detector_losses_of(const points *p, mica_value z, in
 
 /* --- found boxes --- */
 
-/* Rows of x (N, n, ...) at `index` (N, k). */
+/* Rows of x, which is (N, n) or (N, n, 4), at `index` (N, k). */
 static mica_value rows_at(mica_value x, mica_value index) {
   if (mica_value_shape(x).rank == 2) return mica_gather_elements(x, index, 1);
   mica_value wide = mica_unsqueeze(index, MICA_AXES(2));

@@ -8,7 +8,9 @@
 /* The numbers of a found box: x0 y0 x1 y1 in pixels of the network's input, score, class. Class -1: no box. */
 #define MICA__BOX_NUMBERS 6
 
-/* Constants of each point, (1, points). */
+/* The points of a frame, and constants of each, (1, points). x, y: its position in pixels. low, high: a box that it
+ * is responsible for has its farthest side farther than low and at most high from it. radius: how far from the box's
+ * centre it may be, along each axis. */
 typedef struct mica__detector_points {
   int64_t count, height, width;
   mica_value x, y, low, high, radius;
@@ -16,15 +18,16 @@ typedef struct mica__detector_points {
 
 /* The points of a frame of this size. If memory is short, the graph says so. */
 mica__detector_points mica__detector_points_of(mica_graph *graph, int64_t height, int64_t width);
-/* Turns distances (N, points, 4) into corners. */
+/* Turns distances (N, points, 4) of each point from the left, top, right and bottom side of a box into the box's
+ * corners x0 y0 x1 y1. */
 mica_value mica__detector_corners(const mica__detector_points *p, mica_value distances);
 
 /* The right answer of each point. */
 typedef struct mica__detector_targets {
   mica_value positive; /* (N, points) f32: 1 if the point is to find a box */
   mica_value counts;   /* (N, points) f32: 0 if the point is in an ignored area and counts for nothing */
-  mica_value label;    /* (N, points) i32 */
-  mica_value box;      /* (N, points, 4) */
+  mica_value label;    /* (N, points) i32: class; meaningless unless positive */
+  mica_value box;      /* (N, points, 4): corners; meaningless unless positive */
   mica_value centre;   /* (N, points) f32: centre-ness */
 } mica__detector_targets;
 
@@ -33,8 +36,8 @@ typedef struct mica__detector_targets {
 mica__detector_targets mica__detector_assign(const mica__detector_points *p, mica_value boxes, mica_value label,
                                              mica_value ignored);
 
-/* Sums over points. `found` is the number of points that are to find a box, at least 1; `total` is the sum of the three
- * losses, divided by `found`. */
+/* Sums over points. `positive` is the number of points that are to find a box, `found` the same, but at least 1;
+ * `total` is the sum of the three losses, divided by `found`. */
 typedef struct mica__detector_losses {
   mica_value of_class, of_box, of_centre, positive, found, total;
 } mica__detector_losses;
@@ -46,7 +49,7 @@ typedef struct mica__detector_choice {
   int32_t classes;
   int64_t most;     /* boxes of a picture */
   double overlap;   /* largest intersection over union with a better box of the same class */
-  mica_value sizes; /* (N, 2) of the files' pictures; null: pictures fill their frames */
+  mica_value sizes; /* (N, 2): width and height of the pictures in their files; null: pictures fill their frames */
 } mica__detector_choice;
 /* The best boxes, highest score first: (N, most, MICA__BOX_NUMBERS). */
 mica_value mica__detector_find(const mica__detector_points *p, mica_value z, const mica__detector_choice *choice);

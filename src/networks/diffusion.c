@@ -54,7 +54,7 @@ void mica__diffusion_plan(const double *kept, int64_t steps, int64_t count, mica
 
 /* --- training --- */
 
-/* sqrt(kept) or, `other`, sqrt(1 - kept) of each picture's time (N), as (N, 1, 1, 1). */
+/* sqrt(kept) or, if `other`, sqrt(1 - kept) at the time (N) of each picture, as (N, 1, 1, 1). */
 static mica_value share_at(const double *kept, int64_t steps, mica_value time, bool other) {
   float *list = malloc((size_t)steps * sizeof *list);
   if (!list) return mica_graph_fail(time.graph, MICA_E_NOMEM, "out of memory for a schedule");
@@ -64,7 +64,8 @@ static mica_value share_at(const double *kept, int64_t steps, mica_value time, b
   return mica_unsqueeze(mica_gather(table, time, 0), MICA_AXES(1, 2, 3));
 }
 
-/* Times (N) i32: random in training, evenly spaced from 0 in a test. like: (N) f32. */
+/* Times (N) i32. In training they are random. In a test they are the fractions of multiples of GOLDEN, times
+ * `steps`: they cover the steps evenly for any N. like: (N) f32. */
 static mica_value draw_times(mica_value step, mica_value like, uint64_t key, int64_t steps, bool training) {
   mica_value share;
   if (training) {

@@ -10,8 +10,8 @@
 typedef enum mica__diffusion_noise { MICA__DIFFUSION_LINEAR, MICA__DIFFUSION_COSINE } mica__diffusion_noise;
 
 /* Fills kept[t] for t from 0 to steps - 1: the product of 1 - beta up to step t, the share of the picture's variance
- * that is left. Linear: beta from 1e-4 to 0.02 in 1,000 steps (Ho et al. 2020), larger in proportion if steps are
- * fewer. Cosine: Nichol and Dhariwal 2021. */
+ * that is left. Linear: beta from 1e-4 to 0.02 for 1,000 steps (Ho et al. 2020), for another number of steps
+ * multiplied by 1,000 / steps, and at most 0.999. Cosine: Nichol and Dhariwal 2021. */
 void mica__diffusion_schedule(mica__diffusion_noise noise, int64_t steps, double *kept);
 
 /* A step of drawing from time `time` to the next one. a: sqrt(kept), s: sqrt(1 - kept). */
@@ -39,11 +39,12 @@ typedef struct mica__diffusion_mixture {
 } mica__diffusion_mixture;
 
 /* Adds noise to pictures. step: counts the steps, so that each has other random numbers; key: makes them differ from
- * random numbers for other purposes; like: (N) f32. Times are random in training, else evenly spaced. If memory is
- * short, x is null and the graph has the error. */
+ * random numbers for other purposes; like: (N) f32. Times are random in training, else distributed evenly over the
+ * steps. If memory is short, x is null and the graph has the error. */
 mica__diffusion_mixture mica__diffusion_mix(const mica__diffusion *d, mica_value picture, mica_value step,
                                             mica_value like, uint64_t key, bool training);
-/* The network's loss for predictions z, and the square errors of the noise that they mean. */
+/* The network's loss for predictions z. *error: per element, the squared difference of the noise that z implies and
+ * the true noise. */
 void mica__diffusion_losses(const mica__diffusion *d, const mica__diffusion_mixture *m, mica_value z, mica_value *loss,
                             mica_value *error);
 

@@ -6,7 +6,7 @@
 
 /* A box that keeps less than this share of its area is dropped, as in other augmentations. */
 #define LEAST_SHARE 0.25
-/* The corner where the four pictures meet is at least this far inside. */
+/* The corner where the four pictures meet is between these shares of the width, and of the height. */
 #define FROM 0.25
 #define TO 0.75
 /* Keys of random numbers. */

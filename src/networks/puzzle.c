@@ -99,7 +99,8 @@ void mica__puzzle_mix(mica_value gradient, mica_value share, int64_t blocks, mic
   batch->x = mica_reshape(mixed, MICA_SHAPE(MICA_DYNAMIC, shape.dim[1], shape.dim[2], shape.dim[3]));
   if (mica_value_dtype(y) != MICA_F32) {
     mica_value none =
-        mica_scalar(y.graph, mica_value_dtype(y), (double)batch->classes); /* of samples without a class */
+        mica_scalar(y.graph, mica_value_dtype(y), (double)batch->classes); /* outside, so all zeros: for samples
+                                                                            * without a class */
     y = mica_where(mica_less(y, mica_scalar(y.graph, mica_value_dtype(y), 0)), none, y);
     y = mica_one_hot(y, batch->classes, 1, mica_scalar(y.graph, MICA_F32, 0), mica_scalar(y.graph, MICA_F32, 1));
   }

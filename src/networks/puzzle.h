@@ -10,7 +10,8 @@ typedef struct mica__puzzle_batch {
   int64_t classes;
 } mica__puzzle_batch;
 
-/* The share of partners in a batch, (1) f32: uniform, one for all pictures. */
+/* Draws the share of a mask that should come from the partner: (1) f32, uniform between 0 and 1, one for all
+ * pictures. */
 mica_value mica__puzzle_share(mica_nn *nn, uint64_t seed);
 
 /* The most blocks per side. */

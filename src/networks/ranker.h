@@ -25,7 +25,8 @@ typedef struct mica__ranker_query {
   bool excludes; /* items that the user had are not recommended */
 } mica__ranker_query;
 
-/* Computes the values of n pairs, in batches of MICA__PAIRS. f: the features, for networks that read some. */
+/* Computes the values of n pairs, as one batch. Its size is part of the plan, so callers pad to MICA__PAIRS. f: the
+ * features, for networks that read some. */
 #define MICA__PAIRS 256
 mica_status mica__ranker_values(const mica__ranker *r, const mica__features *f, const mica__interaction *pairs,
                                 size_t n, float *values);

@@ -6,7 +6,7 @@
 /* The contents of a batch. */
 typedef struct columns {
   mica__recommender network;
-  int64_t width; /* of all sets */
+  int64_t width; /* sum of the widths of all sets */
   int32_t *ids;  /* users, items, categories, sets, lengths */
   float *numbers;
   mica_tensor *tensors[6];

@@ -23,10 +23,10 @@ typedef struct mica__recogniser {
   const struct mica_safetensors *like; /* weights of a pruned network; NULL: it is not pruned */
 } mica__recogniser;
 
-/* Frames are 25 ms long, enlarged to a power of two, and begin every 10 ms. tail: seconds of zeros after a
- * recording. */
+/* The network's frames and steps, in samples. Frames last 25 ms, enlarged to a power of two, and begin every 10 ms.
+ * tail: seconds of zeros after a recording. */
 mica__strings_time mica__recogniser_time(const mica__recogniser *l, double tail);
-/* MICA_E_INVALID if no network can be built. */
+/* MICA_E_INVALID if the heads of Conformer blocks cannot share the width. */
 mica_status mica__recogniser_check(const mica__recogniser *l);
 
 /* Log mel spectra (N, mels, frames) of x (N, samples), the first stage of the network. */
@@ -36,7 +36,8 @@ mica_value mica__recogniser_spectra(const mica__recogniser *l, mica_value x);
 mica_value mica__recogniser_build(mica_nn *nn, const mica__recogniser *l, mica_value x, int64_t classes,
                                   mica_value *states);
 
-/* Turns code points (N, S) i32 into classes: 1 for the first of the letters, which ascend. */
+/* Turns code points (N, S) i32 into classes: the number of letters, which ascend, up to the code point. So the first
+ * letter has class 1, and a code point below it 0. */
 mica_value mica__letters_as_classes(mica_value tokens, const int32_t *letters, int64_t count);
 
 /* A value that a stream keeps; zeros at the beginning. */

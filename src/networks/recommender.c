@@ -30,7 +30,7 @@ static mica__user_values user_of(const recommending *r, const mica_batch_values 
   return user;
 }
 
-/* The weight of the sum of squares of the rows that pairs read, as part of the loss. */
+/* A part of the loss: `weight` times the sum of squares of the rows that a pair reads, averaged over pairs. */
 static mica_value squares_of(const mica__recommender_sides *s, mica_value items, double weight) {
   mica_value read[] = {s->query, mica_embedding(s->table, items), s->shift, mica_embedding(s->bias, items)};
   mica_value sum = null_value;
@@ -60,8 +60,8 @@ static void output_ranked(mica_value scores, int64_t items, mica_objective *out)
 
 /* --- ratings --- */
 
-/* What the network answers to each pair of a batch, (N), before the mean is added; *squares: what l2 weighs, null if
- * not wanted. */
+/* What the network answers to each pair of a batch, (N), before the mean is added. *squares receives what l2 adds to
+ * the loss; it stays as it was if l2 is 0, and in a test. */
 static mica_value score_pairs(mica_nn *nn, const recommending *r, const mica_batch_values *batch, mica_value *squares) {
   const mica__user_values user = user_of(r, batch);
   mica_value items = mica_batch_value(batch, "item");
@@ -161,7 +161,8 @@ static void losses_of_windows(mica_nn *nn, const recommending *r, const mica_bat
   out->loss = mica_div(mica_sum(mica_mul(loss, counts), MICA_ALL_AXES, false), out->weight);
 }
 
-/* Scores of items (N, K), or of all items if a teacher gives those. */
+/* Scores of items (N, K). Also sets answers[0] to the scores of all items, if a teacher needs them or they cost
+ * little because the network has two sides. */
 static mica_value scores_of(mica_nn *nn, const recommending *r, mica__user_values user, mica_value items,
                             mica_objective *out) {
   if (mica__recommender_has_sides(&r->network)) {
@@ -175,8 +176,8 @@ static mica_value scores_of(mica_nn *nn, const recommending *r, mica__user_value
   return mica_gather_elements(scores, items, 1);
 }
 
-/* neumf: the pair should be true and the drawn ones false; mf: the pair should score above these (Rendle et al.
- * 2009). */
+/* The loss of pairs and of items that are drawn for each. neumf: the pair should be true and the drawn ones false;
+ * mf: the pair should score above the drawn ones (Rendle et al. 2009). */
 static mica_value loss_of_pairs(mica_nn *nn, const recommending *r, mica__user_values user, mica_value items,
                                 mica_objective *out) {
   const double l2 = r->l2;
@@ -236,7 +237,7 @@ static bool make_gains(mica_graph *graph, int64_t k, mica_value *gains, mica_val
   return true;
 }
 
-/* The cross entropy of the held-out items that can be recommended. */
+/* The mean cross entropy of the held-out items that can be recommended; 0 if no item can. */
 static mica_value loss_of_held(mica_value scores, mica_value held) {
   mica_value own = mica_gather_elements(scores, held, 1);
   mica_value known = mica_greater(own, mica_full_like(own, NEVER / 2));

@@ -7,7 +7,7 @@
 #include <mica/nodes.h>
 #include <stdio.h>
 
-/* Added to a magnitude before its logarithm is taken; the scale of the logarithm. */
+/* FLOOR is added to a magnitude before its logarithm is taken; then MEAN and DEVIATION of the logarithms of speech. */
 #define FLOOR 0.01
 #define MEAN -1.0
 #define DEVIATION 2.0
@@ -15,7 +15,7 @@
 #define LEAST_POWER 1e-8
 /* Channels of the network that recognises voices. */
 #define LISTENER 32
-/* Frames follow letters at an even pace: the standard deviation from that pace, as a share of the text's length. */
+/* Frames should follow letters at an even pace, with this standard deviation, as a share of the text's length. */
 #define WIDTH_OF_DIAGONAL 0.15
 /* The score of "no letter", so low that each frame goes to a letter. */
 #define NO_LETTER -12.0
@@ -26,7 +26,7 @@
 #define ALIGNMENT 1.0
 #define DURATIONS 0.2
 #define VOICES 0.2
-/* Waves by which a frame knows its position in its letter. */
+/* The number of frequencies in the sines and cosines that tell a frame its position in its letter. */
 #define WAVES 3
 #define PI 3.14159265358979323846
 
@@ -225,7 +225,8 @@ mica__speaker_words mica__speaker_words_of(mica_value letters, mica_value length
   return words;
 }
 
-/* The expected number of frames of each letter (N, L) over all alignments, and their loss, a sum. */
+/* The expected number of frames of each letter (N, L) over all alignments; null if the graph has failed. *loss
+ * receives the loss of the alignments, summed over the batch. */
 static mica_value durations_of(mica_value logits, const mica__speaker_words *words, mica_value frames,
                                mica_value frame_mask, mica_value *loss) {
   mica_value first = mica_transpose(logits, MICA_AXES(1, 0, 2)), gradient = {0};

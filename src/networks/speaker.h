@@ -18,15 +18,15 @@ typedef struct mica__speaker {
 
 /* --- spectra --- */
 
-/* Frames of 25 ms, enlarged to a power of two, every 10 ms. */
+/* How spectra are computed: frames of 25 ms, enlarged to a power of two samples, every 10 ms. */
 mica_stft_config mica__speaker_stft(double rate);
-/* The root mean square of recordings and of speech. */
+/* The root mean square that recordings, and the speech that is made, are scaled to. */
 #define MICA__SPEAKER_LEVEL 0.1
-/* Frequencies of a spectrum. */
+/* The number of frequencies of a spectrum. */
 int64_t mica__speaker_bins(double rate);
 /* Makes recordings (N, T) equally loud, judged by the first lengths[n] samples of each. */
 mica_value mica__speaker_levelled(mica_value sound, mica_value lengths);
-/* The frames of recordings. */
+/* The number of frames (N) of recordings, given their lengths (N) in samples. */
 mica_value mica__speaker_frames(double rate, mica_value lengths);
 /* Magnitudes are learned as (log(x + floor) - mean) / deviation. */
 mica_value mica__speaker_scale(mica_value magnitudes);
@@ -76,8 +76,8 @@ mica_value mica__speaker_listen(mica_nn *nn, const mica__speaker *s, mica_value 
 /* Adds the letter for silence at both ends of texts (N, S) of code points; only the first lengths[n] of text n count.
  * The result has no speakers. */
 mica__speaker_words mica__speaker_words_of(mica_value letters, mica_value lengths);
-/* The loss for recordings (N, T) of texts, and sums: the distance of spectra, over `frames`, and of durations, over
- * `letters`. A null loss if the graph has failed. */
+/* The loss for recordings (N, T) of texts, null if the graph has failed. `spectrum` is a sum over `frames` frames:
+ * the mean absolute difference of each. `duration` is a sum over `letters` letters: the absolute error, in frames. */
 typedef struct mica__speaker_losses {
   mica_value loss, spectrum, duration, frames, letters;
 } mica__speaker_losses;

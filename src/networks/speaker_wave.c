@@ -22,7 +22,7 @@ double mica__speaker_time(float *durations, int64_t count, double speed) {
   return sum;
 }
 
-/* Scales a wave to the loudness of recordings; samples outside -1 to 1 are clipped. */
+/* Scales a wave to the loudness of recordings, or to less, so that no sample is outside -1 to 1. */
 static void level(float *samples, int64_t count) {
   double power = 0, most = 0;
   for (int64_t i = 0; i < count; i++) power += (double)samples[i] * (double)samples[i] / (double)count;

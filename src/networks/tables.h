@@ -27,8 +27,8 @@ typedef struct mica__rated_items {
   const float *ratings;
   int64_t count;
 } mica__rated_items;
-/* The user vector that fits ratings best by least squares, with the weight l2 on squares: width features, then the
- * bias. Ratings are fitted as differences from `mean`. */
+/* The user vector that fits ratings best by least squares: width features, then the bias. Its squares are weighted
+ * by l2 times the number of ratings. Ratings are fitted as differences from `mean`. */
 mica_status mica__tables_fit(const mica__tables *tables, const mica__rated_items *rated, double mean, double l2,
                              double *user);
 /* Ranks the other items by the cosines between their features and an item's. */
@@ -38,7 +38,7 @@ void mica__tables_nearest(const mica__tables *tables, int32_t item, mica__ranked
 typedef struct mica__cloud {
   double *x, *at; /* (rows, width), (rows, 2) */
   size_t rows, width;
-  double variance, along[2]; /* sums: over all dimensions, and along each component */
+  double variance, along[2]; /* sums of squares: over all dimensions, and along each component */
 } mica__cloud;
 /* Finds the two principal components; changes x. Before the call, all members but x, rows and width must be zero. */
 mica_status mica__cloud_components(mica__cloud *cloud);

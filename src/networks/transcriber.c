@@ -36,7 +36,7 @@ struct mica_transcriber {
   int32_t *labels;         /* of the text */
   int64_t label_room, written;
   mica__text text;
-  int64_t taken; /* samples of the recording at its own rate */
+  int64_t taken; /* samples so far, at the recording's rate */
   bool finished;
 };
 
@@ -63,7 +63,7 @@ static mica_status build(mica_transcriber *t) {
   return mica_tensor_create(t->how.engine, MICA_F32, MICA_SHAPE(1, t->window), &t->sound);
 }
 
-/* Sets the states of the beginning: zeros. */
+/* Goes back to the beginning of a recording: all states are zeros, and the text is empty. */
 static mica_status reset(mica_transcriber *t) {
   t->held = t->taken = t->written = 0;
   if (t->search) mica_ctc_search_reset(t->search);
@@ -184,7 +184,7 @@ static mica_status compute(mica_transcriber *t, int64_t steps) {
   return MICA_OK;
 }
 
-/* Takes samples at the run's rate; NULL means zeros. */
+/* Takes samples at the network's rate; NULL means zeros. */
 static mica_status take(void *user, const float *samples, int64_t count) {
   mica_transcriber *t = user;
   for (int64_t at = 0; at < count;) {

@@ -22,8 +22,8 @@ typedef struct mica__translation_sources {
   size_t count;
 } mica__translation_sources;
 
-/* Translates all texts: *translations, which is zero before, receives them and their scores. A source that is only an
- * end token gets an empty translation. The caller frees them, which is not needed after a failure. */
+/* What mica__translate makes of the sources: a text and its score for each. A source that is only an end token gets
+ * an empty text. The caller frees them, which is not needed after a failure. */
 typedef struct mica__translations {
   char **texts;
   double *scores;

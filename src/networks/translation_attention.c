@@ -9,7 +9,8 @@
 
 /* Projections of the block, as they are passed to the network's hook. */
 typedef struct projections {
-  const mica_nn_config *nn; /* its own hook comes first: layers of quantised networks have other weights */
+  const mica_nn_config *nn; /* of the translator; its hook, if any, is called first, because layers of quantised
+                             * networks have other weights */
   char q_name[80], kv_name[80];
   mica_value q, kv; /* (1, T, C), (1, S, 2 C) */
 } projections;
