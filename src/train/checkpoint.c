@@ -142,7 +142,7 @@ static mica_status parse_fields(const char *path, const mica_safetensors *file, 
                     "%s: the file is not a checkpoint of a run: its step, epoch, batch or samples is below 0", path);
 }
 
-/* Each stage reads its own part. */
+/* Reads the tensors of a checkpoint. With stages, each rank reads its own stage's tensors. */
 static mica_status load_all(mica_trainer *t, const char *path, const mica_safetensors *file) {
   const mica__phase *training = &t->training;
   const mica__stages *s = t->stages;

@@ -3,7 +3,7 @@
 #include <mica/loss.h>
 #include <mica/nodes.h>
 
-/* A batch whose weights are all 0 has distance 0. */
+/* The least divisor, so that a batch whose weights are all 0 has distance 0. */
 #define LEAST_COUNT 1e-6
 
 static mica_value over(mica_value x, double temperature) { return mica_affine(x, 1 / temperature, 0); }
@@ -24,7 +24,7 @@ static mica_value distance_of_labels(mica_value q, mica_value p, double temperat
   return rare ? mica_mul(each, mica_square(mica_sub(mica_sigmoid(z), share))) : each;
 }
 
-/* The distance without the factor T^2. */
+/* The distance d of each element, without the factor T^2. */
 static mica_value each_distance(mica_answer_kind kind, mica_value q, mica_value p, double temperature) {
   switch (kind) {
   case MICA_ANSWER_KIND_CLASSES: return distance_of_classes(q, p, temperature);

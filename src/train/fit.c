@@ -67,7 +67,8 @@ static mica_status drain(run *r) {
   return MICA_OK;
 }
 
-/* Queues a readback. The first one is drained at once, to report a loss early; later ones when the next one is due. */
+/* Queues a readback. The first one is drained at once, to report a loss early. Later ones are drained when another
+ * one is due and MICA__READBACKS are in flight. */
 static mica_status read_metrics(run *r) {
   bool first = !r->notified;
   r->notified = true;
@@ -226,7 +227,8 @@ static bool note_epoch(mica_trainer *t, const mica_metrics *m, bool *kept) {
   return better;
 }
 
-/* Call it before the epoch is recorded and compared with the best one, because the best checkpoint may be gone. */
+/* Lets the folder's owner prepare it, and forgets the best epoch if its checkpoint is gone. So call it before the
+ * epoch is compared with the best one. */
 static mica_status prepare(mica_trainer *t) {
   if (mica__ranks_speaks(t) && t->keeper.prepare) MICA_TRY(t->keeper.prepare(t->keeper.user));
   MICA_TRY(mica__ranks_broadcast(t, &t->best_lost, sizeof t->best_lost));

@@ -197,7 +197,8 @@ static mica_status take_outputs(mica__phase *phase, const mica_objective *made, 
   return MICA_OK;
 }
 
-/* Appends the memory of held weights to bindings. */
+/* Appends the memory of held weights, in training, to the bindings in config. *all is the new array, which the
+ * caller frees; NULL if nothing is appended. */
 static mica_status add_held(const mica_trainer *t, const mica__phase *phase, mica_session_config *config,
                             mica_binding **all) {
   const mica_binding *held = NULL;

@@ -136,7 +136,8 @@ mica_status mica__ranks_end_steps(mica_trainer *t) {
   return request ? mica_communicator_wait(link_of(t), request) : MICA_OK;
 }
 
-/* Replaces running statistics of batch norms, which are means over a rank's samples, by their means over all ranks. */
+/* Replaces running statistics of batch norms, which are means over a rank's samples, by their means over all
+ * replicas. */
 mica_status mica__ranks_join_state(mica_trainer *t) {
   const mica_nn *nn = t->training.nn;
   mica_communicator *replicas = mica__ranks_replicas(t);

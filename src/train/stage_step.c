@@ -13,7 +13,7 @@ bool mica__stages_counts(const mica_trainer *t) {
 
 /* --- passes --- */
 
-/* Micro-batch m of a column. */
+/* Makes a view of micro-batch m of a column. */
 static mica_status make_view(const mica__stages *s, const mica_tensor *whole, int32_t m, mica_tensor **view) {
   mica_shape shape = mica_tensor_shape(whole);
   int64_t count = 0;

@@ -39,7 +39,7 @@ static mica_status make_groups(mica_trainer *t, mica__stages *s) {
   return status;
 }
 
-/* Ids of the values of a stage: after `first`, up to `last`. */
+/* The values of a stage have the ids from `first` to `last`, both included. */
 typedef struct range {
   int32_t x, first, y, last; /* x, y: ids of the received and the sent value; 0: none */
 } range;
@@ -140,7 +140,7 @@ static mica_status make_forward(mica_trainer *t, mica__stages *s, const range *o
   return mica_session_create(t->engine, t->training.graph, &y, 1, NULL, &s->forward);
 }
 
-/* Adds x to the parameter "<before><name>". */
+/* Adds x, in each run, to the new parameter "<before><name>". */
 static mica_status add_to(mica_graph *graph, const char *before, const char *name, mica_value x) {
   mica__text text = {0};
   mica__text_addf(&text, "%s%s", before, name);
@@ -154,7 +154,8 @@ static mica_status add_to(mica_graph *graph, const char *before, const char *nam
   return status;
 }
 
-/* Gradients of the stage's weights, times the divisor of the loss, and of x. */
+/* Adds the gradients of the stage's weights, times the divisor of the loss, to their sums over the micro-batches.
+ * *dx receives the gradient of x, if there is an x. */
 static mica_status differentiate(mica_trainer *t, mica__stages *s, mica_value loss, mica_value weight, mica_value x,
                                  mica_value *dx) {
   mica_graph *graph = t->training.graph;

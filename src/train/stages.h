@@ -19,15 +19,16 @@ typedef struct mica__shared {
 } mica__shared;
 
 struct mica__stages {
-  mica_communicator *data, *pipe; /* groups; data NULL: one replica */
+  mica_communicator *data, *pipe; /* groups: the replicas of this stage (NULL: one replica), and the stages of this
+                                   * replica */
   int32_t stage, count, micro, replica;
   mica_session *forward; /* NULL in the last stage */
   mica_graph *graph;     /* of the update */
   mica_nn *nn;
   mica_session *update;
   mica_stage *link;
-  size_t parameters; /* of the network */
-  uint64_t *holders; /* per weight: one bit per stage that has it */
+  size_t parameters; /* their number in the network */
+  uint64_t *holders; /* per parameter: one bit per stage that has it */
   mica__shared *shared;
   size_t shared_count;
   mica_dtype x, y;     /* types of the received and the sent value */

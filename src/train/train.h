@@ -60,7 +60,7 @@ typedef struct mica__phase {
   mica_graph *graph;
   mica_nn *nn;
   mica_session *session;
-  mica_tensor *metrics; /* the session's; NULL except in tests */
+  mica_tensor *metrics; /* the session's sums; NULL except in tests */
   mica_batch_values batch;
   mica__metric_slot slots[MICA_OBJECTIVE_METRICS];
   size_t slot_count, sum_count; /* sum_count: elements of a row */
@@ -70,7 +70,7 @@ typedef struct mica__phase {
   mica_feed *feeds;              /* one per column, and the rate */
   const mica_observer *observer; /* has hook and values; NULL: the trainer's own are used */
   mica_value loss, weight, row;  /* of a step that is cut into stages */
-  double least;                  /* of the objective */
+  double least;                  /* mica_objective.least */
 } mica__phase;
 
 /* A download of rows in flight. */
@@ -150,7 +150,8 @@ typedef enum mica__phase_kind { MICA__PHASE_TRAIN, MICA__PHASE_TEST, MICA__PHASE
 
 /* Builds the test step in a temporary graph, for observers that need its layers before a trainer exists. */
 MICA__SHARED mica_status mica__train_outline(const mica_trainer_config *config, const mica_observer *observer);
-/* Builds the step and its sums in the phase's own graph, and the session. columns: columns of batches. */
+/* Builds the step and its sums in the phase's own graph, and the session; a training step that is cut into stages
+ * gets its sessions later. columns: columns of batches. */
 mica_status mica__phase_build(mica_trainer *trainer, mica__phase *phase, mica__phase_kind kind,
                               const mica_batch_column *columns, size_t count);
 MICA__SHARED void mica__phase_free(mica__phase *phase);
@@ -214,7 +215,8 @@ mica_status mica__ranks_divide(mica_trainer *trainer);
 bool mica__ranks_apart(const mica_trainer *trainer);
 /* True if a checkpoint is in parts, because no rank has a whole one. */
 bool mica__ranks_divided(const mica_trainer *trainer);
-/* Gives all ranks rank 0's parameters and progress. */
+/* Begins training: gives replicas the same parameters, except optimiser state that is divided among ranks, and gives
+ * all ranks rank 0's progress. */
 mica_status mica__ranks_begin(mica_trainer *trainer);
 /* Gives all ranks rank 0's test weights, if tests have their own weights. */
 MICA__SHARED mica_status mica__ranks_tested(mica_trainer *trainer);
