@@ -67,7 +67,8 @@ static const char *last_part(const char *name) {
   return dot ? dot + 1 : name;
 }
 
-/* o_proj also matches out_proj: published models call attention's output layer so. */
+/* True if a target matches a layer's name or the name's last part. o_proj also matches out_proj, because published
+ * models call attention's output layer o_proj. */
 static bool matches(const char *word, const char *name) {
   const char *last = last_part(name);
   return !fnmatch(word, name, 0) || !strcmp(word, last) || (!strcmp(word, "o_proj") && !strcmp(last, "out_proj"));
@@ -211,7 +212,8 @@ mica_status mica_adapter_add(mica_adapter *adapter, const mica_adapter_layer *in
   return MICA_OK;
 }
 
-/* The adapter's layer for the dense layer under construction. NULL, with an error in the graph, on failure. */
+/* The adapter's layer for the dense layer under construction, added if the adapter has none yet. NULL, with an error
+ * in the graph, on failure. */
 static const layer *layer_for(mica_adapter *adapter, mica_nn *nn, const char *name) {
   layer *l = find(adapter, name);
   if (!l) {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* The rank is shifted by these bits and added to seeds, so ranks draw different numbers. Replicas' draws begin at
- * multiples of 2^32 and stay below it. */
+ * multiples of 2^32 (train/phase.c), which are below 2^48. */
 #define RANK_DRAWS 48
 
 static mica_communicator *ranks_of(const mica_nn *nn) { return nn->config.tensor_ranks; }

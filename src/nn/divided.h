@@ -16,8 +16,8 @@ int64_t mica__nn_share_of(mica_nn *nn, const char *what, int64_t count);
 /* Passes x, equal on all ranks, to divided columns. Its gradient is the sum over all ranks. Call it once for all layers
  * that take x. */
 mica_value mica__nn_fan_out(mica_nn *nn, mica_value x);
-/* mica_nn_dense of x from mica__nn_fan_out. The rank computes its share of each section of units. The last of the three
- * sections may be 0. */
+/* mica_nn_dense of x from mica__nn_fan_out. sections: counts of units that are each divided among the ranks, such as
+ * q, k and v; 0 after the last one. The rank computes its share of each. */
 mica_value mica__nn_columns(mica_nn *nn, const char *name, mica_value x,
                             const int64_t sections[MICA__DIVISION_SECTIONS], const mica_dense_config *config);
 /* mica_nn_dense of a value that is divided among ranks: x holds the rank's share of `inner` features. */

@@ -6,9 +6,9 @@
 
 #include <mica/nn.h>
 
-/* Which tensors to read from a file. WEIGHTS: the network without the optimiser's state. WHOLE: everything. AVERAGES:
- * the network, with the moving average of each weight that has one instead of the weight. OPTIMISER: only the
- * optimiser's state. */
+/* Which tensors to read from a file. WEIGHTS: the network without the optimiser's state. WHOLE: everything, except
+ * weights that never change (mica_nn_held.frozen). AVERAGES: the network, with the moving average of each weight
+ * that has one instead of the weight. OPTIMISER: only the optimiser's state. */
 typedef enum mica__nn_extent {
   MICA__NN_WEIGHTS,
   MICA__NN_WHOLE,
@@ -20,7 +20,8 @@ typedef enum mica__nn_extent {
  * `optimiser`. Waits until they are on the host. */
 mica_status mica__nn_collect(const mica_nn *nn, mica_session *session, bool network, bool optimiser,
                              mica__weights *parts);
-/* MICA_E_FORMAT: a tensor is missing from the file, or has another dtype or shape there. `path` is for the message. */
+/* MICA_E_FORMAT: a tensor is missing from the file, or has another shape there, or another dtype, unless it is f16
+ * or bf16 and the parameter f32. `path` is for the message. */
 mica_status mica__nn_compare(const mica_nn *nn, mica_session *session, mica__nn_extent which, const char *path,
                              const mica_safetensors *file);
 /* Fills the session's parameters from the file; changes none if one does not fit. *missing receives the number of

@@ -20,7 +20,8 @@ mica_status mica__generation_end(mica__generation *generation, mica_engine *engi
                                  size_t count, mica_session *share);
 void mica__generation_drop(mica__generation *generation);
 
-/* Pads a prompt to 16 positions, 32, ... or the whole context. Returns the number of the bucket. */
+/* Finds the length to which a prompt is padded, *positions: 16, 32, ..., or the whole context. Returns the number of
+ * the bucket, which counts these lengths from 0. */
 #define MICA__GENERATE_SHORTEST 16
 #define MICA__GENERATE_BUCKETS 32
 int mica__generate_bucket(int64_t length, int64_t context, int64_t *positions);

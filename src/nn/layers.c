@@ -74,7 +74,7 @@ static bool find_channels(const mica_nn *nn, const char *kind, mica_value x, int
 
 typedef mica_value conv_builder(mica_value x, mica_value w, mica_value b, const mica_conv_config *config);
 
-/* Number of elements of a window; 0 if an extent is not positive. */
+/* Number of elements of a window; 0 if the product overflows. */
 static int64_t window_of(const mica_nn_conv_config *c, int64_t size, int32_t spatial) {
   int64_t elements = 1;
   for (int32_t i = 0; i < spatial; i++)

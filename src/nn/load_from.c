@@ -74,7 +74,7 @@ static const char *misfit(const reading *r) {
   return row->scales && rank != 3 && (row->every || rank != 2) ? "as blocks with scales" : NULL;
 }
 
-/* Checks that both tensors of MXFP4 fit. */
+/* Checks that the tensor of MXFP4 blocks and the tensor of their scales belong together. */
 static mica_status check_scales(const reading *r) {
   const mica_weight_entry *entry = r->from.entry, *scales = r->from.scales;
   char a[MICA_SHAPE_TEXT], b[MICA_SHAPE_TEXT];
@@ -224,7 +224,8 @@ static mica_status chunk_make(chunk *c) {
   return mica__fail_nomem("weights");
 }
 
-/* *part: the elements in the parameter's form. */
+/* Reads elements first to first + count - 1 of the parameter. *part points to them, in the parameter's form: into
+ * the file or into the chunk. */
 static mica_status read_part(const reading *r, int64_t first, int64_t count, chunk *c, const void **part) {
   const mica_dtype dtype = r->dtype;
   if (is_plain(r)) return *part = read_bytes(r, first, count, c->source), MICA_OK;
@@ -329,7 +330,7 @@ typedef struct loading {
   chunk chunk;
 } loading;
 
-/* Reads parameter i; r->tensor stays NULL if it is not read. */
+/* Describes in *r how to read parameter i. r->tensor is NULL if the session lacks it, or it is the optimiser's. */
 static mica_status look(const loading *l, size_t i, reading *r) {
   const mica_nn_parameter_info *info = mica_nn_parameter_at(l->nn, i);
   const mica_shape part = mica_value_shape(info->value);

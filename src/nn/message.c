@@ -36,7 +36,8 @@ static mica_value gin(mica_nn *nn, mica_value x, mica_value weights, const mica_
   return h;
 }
 
-/* (heads width, heads): 1 if a feature belongs to a head. */
+/* Makes a constant (features, heads) that is 1 if the feature belongs to the head; each head has features / heads of
+ * them. */
 static mica_value members(mica_graph *graph, mica_dtype dtype, int64_t heads, int64_t features) {
   float *of = calloc((size_t)(heads * features) + 1, sizeof *of);
   if (!of) return mica__graph_fail_with(graph, mica__fail_nomem("gat"));

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define MOST_NUMBERS 4 /* '#' in a name */
+#define MOST_NUMBERS 4 /* the most '#' in a name */
 #define MOST_EVERY 65536
 
 /* The digits that the '#' characters of a pattern match. */

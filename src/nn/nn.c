@@ -454,7 +454,8 @@ static mica_status fill_values(const mica_nn_parameter_info *info, mica_dtype dt
   return status;
 }
 
-/* Sessions have only parameters that their outputs need. */
+/* Uploads a parameter's initial values, or this rank's part of them. MICA_E_SHAPE: the session is of another
+ * network. */
 static mica_status initialise_one(const mica_nn *nn, mica_tensor *tensor, const mica__nn_parameter *p) {
   const mica_nn_parameter_info *info = &p->info;
   char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];

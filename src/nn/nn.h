@@ -9,7 +9,7 @@
 #include <mica/nn.h>
 #include <stdlib.h>
 
-#define MICA__NN_DEPTH 16 /* scopes inside each other */
+#define MICA__NN_DEPTH 16 /* the most scopes inside each other */
 
 typedef struct mica__nn_parameter {
   mica_nn_parameter_info info;
@@ -84,7 +84,8 @@ mica_value mica__nn_hooked(mica_nn *nn, mica_nn_point point, mica_value value);
  * the first two dimensions are known. False: there is no such file or weight, or, with an error in the graph, it does
  * not match rank and window. */
 bool mica__nn_like(mica_nn *nn, int32_t rank, int64_t window, mica_shape *shape);
-/* mica__nn_like for the weight `name` in the open scopes: f32, rank 2. */
+/* mica__nn_like for the weight `name` in the open scopes, which must have rank 2. Integers of a quantised file are
+ * not found. */
 bool mica__nn_like_named(mica_nn *nn, const char *name, mica_shape *shape);
 
 /* init, or `fallback` if its kind is DEFAULT. */
@@ -92,7 +93,8 @@ static inline mica_init_config mica__init_or(mica_init_config init, mica_init_co
   return init.kind == MICA_INIT_DEFAULT ? fallback : init;
 }
 
-/* Adds a parameter of any dtype in the open scopes. init NULL: zeros. Dtypes other than f32 allow only CONSTANT. */
+/* Adds a parameter of any dtype in the open scopes. init NULL: zeros. If the dtype is not f32, parameters other than
+ * weights allow only CONSTANT. */
 MICA__SHARED mica_value mica__nn_add(mica_nn *nn, const char *name, mica_dtype dtype, mica_shape shape,
                                      const mica_init_config *init, mica_nn_role role);
 

@@ -16,7 +16,7 @@ typedef struct terms {
   size_t count;
 } terms;
 
-/* A gradient of zeros adds nothing. */
+/* True for zeros, which add nothing to a gradient. */
 static bool is_zero(const mica__node *node) {
   return (node->op == &mica__op_full || node->op == &mica__op_full_like) && mica__full_value(node) == 0;
 }

@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-enum { MX_BYTES = 16 }; /* of 32 elements */
+enum { MX_BYTES = 16 }; /* bytes of a block's 32 elements */
 
 /* The parameter consists of matrices of rows x columns units; a unit is one element or one block. Row r of the
  * parameter's matrix m is row first + r step of the tensor's matrix m, which has `of` rows. */
 typedef struct layout {
   const char *data;
   const uint8_t *scales; /* of MXFP4 in two tensors; NULL: a single tensor */
-  size_t unit;           /* bytes in the parameter */
+  size_t unit;           /* bytes of a unit in the parameter */
   int64_t elements;      /* of a unit */
   int64_t rows, columns, first, step, of;
   bool transposed; /* the tensor's matrices are (columns, of) */
@@ -33,7 +33,8 @@ static layout layout_of(const mica__named_tensor *from, mica_shape shape) {
   return l;
 }
 
-/* Byte b has the elements 2 b and 2 b + 1 in safetensors files, but b and b + 16 of a block in GGUF. */
+/* Copies block `unit` and its scale in the order of GGUF: there byte b of a block has the elements b and b + 16, but
+ * 2 b and 2 b + 1 in safetensors files. */
 static void copy_mxfp4(const layout *l, int64_t unit, uint8_t *out) {
   const uint8_t *in = (const uint8_t *)l->data + (size_t)unit * MX_BYTES;
   out[0] = l->scales[unit];

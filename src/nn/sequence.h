@@ -12,8 +12,8 @@
  * Query positions are (Tq) or (B, Tq), key positions (Tk). */
 mica_value mica__alibi(mica_value queries, mica_value keys, int64_t heads);
 
-/* The frequencies of rotary positions for heads x (B, T, heads, D): f32 (c->rotated / 2). Fills in the defaults of
- * c. */
+/* The frequencies of rotary positions for heads x (B, T, heads, D): f32 (c->rotated / 2); null, with an error in the
+ * graph, if c is invalid. Fills in the defaults of c. */
 mica_value mica__rotary_frequencies(mica_value x, mica_rotary_config *c);
 
 /* Reshapes x (B, T, n size) to (B, T, n, size), and back. */

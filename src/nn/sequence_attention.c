@@ -184,7 +184,7 @@ static bool is_one_op(const mica_nn *nn, mica_value x, mica_value memory, const 
          c->head_size <= MICA__DECODE_MOST_SIZE;
 }
 
-/* (B, 1, H D) */
+/* Attention of one new position per sequence, as one op: (B, 1, H D). */
 static mica_value decode(mica_nn *nn, const mica_nn_attention_config *c, const projected *p, int64_t heads) {
   mica_rotary_config rotary = c->rotary;
   const mica__cache_update by = {.batch = c->cache->batch, .parents = c->cache->parents};

@@ -30,7 +30,7 @@ mica_value mica__feed_activate(mica_value x, mica_feed_forward kind) {
 
 /* --- experts --- */
 
-/* Biases by ids: rows of a table (count, rows), f32. */
+/* Makes a table of biases, (count, rows). Returns its rows for the experts in ids, in f32. */
 static mica_value biases(mica_nn *nn, const char *name, mica_value ids, const mica_transformer_config *c,
                          int64_t rows) {
   mica_value table = mica__nn_add_weight(nn, name, MICA_SHAPE(c->experts.count, rows), NULL);
@@ -39,7 +39,7 @@ static mica_value biases(mica_nn *nn, const char *name, mica_value ids, const mi
   return mica_cast(mica__nn_held_rows(held, table, ids, MICA_F32), MICA_F32);
 }
 
-/* Multiplies x (.., S or 1, columns) by the matrices (rows, columns) of the experts in ids. */
+/* Multiplies x (.., S or 1, columns) by the matrices (rows, columns) of the S experts in ids (.., S). */
 static mica_value product(mica_nn *nn, const char *name, mica_value x, mica_value ids, const mica_transformer_config *c,
                           int64_t rows, int64_t columns) {
   const mica_init_config init = mica__init_or(c->weight, xavier);
@@ -53,7 +53,7 @@ static mica_value product(mica_nn *nn, const char *name, mica_value x, mica_valu
   return mica_add(y, biases(nn, bias, ids, c, rows));
 }
 
-/* f(gate) up. */
+/* f(gate) up or, with experts.clamp, quick_gelu(gate) (up + 1) of the clamped values. */
 static mica_value combine(mica_value gate, mica_value up, const mica_transformer_config *c) {
   const double most = c->experts.clamp;
   if (most == 0) return mica_mul(mica__feed_activate(gate, c->feed_forward), up);

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The whole of a parameter, of all ranks together. */
+/* The shape of a parameter on all ranks together. */
 static mica_shape whole_of(const mica__nn_parameter *p) {
   return mica__division_whole(&p->division, mica_value_shape(p->info.value));
 }
 
-/* NULL: the network has no parameter LAYER.PART. */
+/* The parameter LAYER.PART; NULL: the network lacks it. */
 static const mica__nn_parameter *find(const mica_nn *nn, const char *layer, const char *part) {
   const size_t length = strlen(layer);
   for (size_t i = 0; i < nn->parameter_count; i++) {

@@ -12,7 +12,7 @@ typedef struct mica__weight_head {
   int64_t bytes;
   mica_shape shape;
   int32_t dtype;
-  mica__division division; /* the whole tensor, if this is a part */
+  mica__division division; /* how the whole tensor is divided, if this is a part */
 } mica__weight_head;
 
 typedef struct mica__weight_part {

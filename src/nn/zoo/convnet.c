@@ -6,7 +6,7 @@
 /* The usual number of stages (fewer if nothing is left to pool), and the maximum. */
 #define STAGES 4
 #define MOST_STAGES 12
-/* Stages are added until the longer side has at most this number of points. */
+/* After the usual stages, more are added until the longer side has at most this number of points. */
 #define LAST_SIDE 4
 
 /* Relu comes after pooling: the result is the same, on a quarter of the elements. */

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Number of blocks, and the drop rate of the last one; the rate rises linearly from the first block to it. */
+/* Number of blocks. In block i of them, counted from 0, the drop rate is LEFT_OUT i / BLOCKS. */
 #define BLOCKS 16
 #define LEFT_OUT 0.2
 

@@ -5,7 +5,7 @@
 #include "nn/sequence.h"
 #include "nn/zoo/zoo.h"
 
-/* `sizes` with defaults for zeros. */
+/* The sizes that mica__sequence_config puts in place of zeros in a configuration. */
 typedef struct mica__sequence_defaults {
   int64_t width, context, layers, heads;
 } mica__sequence_defaults;
@@ -14,7 +14,7 @@ mica_model_config mica__sequence_config(const mica_model_config *config, mica__s
 /* Rows of the table "embed" for ids (B, T), times `scale`; makes the table if the network lacks it. Floats (B, T, F) go
  * through a dense layer named "embed" instead. */
 mica_value mica__sequence_embed(mica_nn *nn, mica_value ids, const mica_model_config *config, double scale);
-/* Adds position vectors from the parameter `name`. */
+/* Adds vectors of positions, the learned ones from the table `name`; then applies dropout. */
 mica_value mica__sequence_locate(mica_nn *nn, const char *name, mica_value x, const mica_model_config *config);
 /* Logits of x (..., C) from the table "embed" or, with `untied`, a dense layer "head". */
 mica_value mica__sequence_logits(mica_nn *nn, mica_value x, const mica_model_config *config);
