@@ -28,7 +28,8 @@ static const mica__build_item *take(crew *c) {
   return i < c->list->count ? &c->list->items[i] : NULL;
 }
 
-/* If the process fails, the program that it took is built later, when it is asked for. */
+/* A thread that lets another process build programs of the list, until all are taken. If the process fails, the
+ * program that it took is built later, when it is asked for. */
 static void *build_elsewhere(void *arg) {
   crew *c = arg;
   mica__builder builder;

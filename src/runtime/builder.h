@@ -13,7 +13,7 @@ typedef struct mica__builder {
   int socket; /* its standard input, on which it also answers; other output is discarded */
 } mica__builder;
 
-/* Starts mica_engine_config.builder for the engine's device and cache. */
+/* Starts mica_engine_config.builder for the engine's device and cache; false if it cannot be started. */
 bool mica__builder_start(mica__builder *builder, const mica_engine *engine);
 /* Lets the builder make one program, and waits. A program that fails to build is not an error; false if the builder can
  * no longer be used. */
@@ -21,9 +21,9 @@ bool mica__builder_make(mica__builder *builder, const mica__build_item *item);
 /* Closes the socket, and waits until the process ends. */
 void mica__builder_stop(mica__builder *builder);
 
-/* Starts mica_engine_config.builder for this device and cache. It runs every op's check, from the last op to the first
- * (mica_doctor_ahead), so that an examination in this process finds programs already built. It ends when its socket is
- * closed, or is killed. */
+/* Starts mica_engine_config.builder for the engine's device and cache; false if it cannot be started. The process
+ * runs every op's check, from the last op to the first (mica_doctor_ahead), so that an examination in this process
+ * finds programs already built. It ends when its socket is closed, or is killed. */
 bool mica__builder_start_doctor(mica__builder *builder, const mica_engine *engine);
 void mica__builder_end_doctor(mica__builder *builder);
 

@@ -51,7 +51,8 @@ static mica_status take_program(const mica_engine *engine, parts *p, mica__hash 
   return MICA_OK;
 }
 
-/* Called with programs.lock held. */
+/* Takes the engine's programs that have run, and from the old bundle the programs that are not among these. Called
+ * with programs.lock held. */
 static mica_status take_programs(mica_engine *engine, parts *p) {
   for (size_t b = 0; b < MICA__PROGRAM_BUCKETS; b++)
     for (const mica__program *one = engine->programs->programs[b]; one; one = one->next)

@@ -34,7 +34,7 @@ mica__gpu_model mica__gpu_model_of(const mica_device_info *device);
 
 /* For variants: true for AMD's CDNA, recognised by the name on its own platform, because no extension announces it. */
 bool mica__gpu_has_mfma(const mica_device_info *device);
-/* Likewise RDNA 3. */
+/* True for AMD's RDNA 3, recognised in the same way. */
 bool mica__gpu_has_wmma(const mica_device_info *device);
 /* Intel's matrix units, with a smallest subgroup of 8, and of 16. */
 bool mica__gpu_has_dpas8(const mica_device_info *device);

@@ -139,7 +139,8 @@ static mica_vendor vendor_of(cl_uint vendor_id, const char *vendor) {
 #define DEVICE_IMAGE_PITCH_ALIGNMENT 0x104A
 #define LARGEST_TEXTURE_WIDTH 4096
 
-/* The widest power of two that the device takes for the rows of an image over a buffer. */
+/* The widest power of two that the device takes for the rows of an image over a buffer, at most
+ * LARGEST_TEXTURE_WIDTH; 0 if it says no width, or takes none of these. */
 static uint32_t texture_width(const mica__cl_api *api, cl_device_id id) {
   size_t largest = 0;
   cl_uint pitch = 0;

@@ -87,8 +87,8 @@ static bool can_be_written(const char *folder) {
   return written;
 }
 
-/* A folder of this user's own among the temporary files, shared by all processes. False if the name belongs to another
- * user, who could put code there. */
+/* Makes a folder of this user's own among the temporary files, shared by all processes. False if it cannot be
+ * written, or if the name belongs to another user, who could put code there. */
 static bool temporary_folder(mica__text *path) {
   const char *base = getenv("TMPDIR");
   struct stat about;

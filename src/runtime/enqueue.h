@@ -10,7 +10,8 @@
 mica_status mica__launch_check(const mica_engine *engine, const mica__launch *launch);
 bool mica__launch_is_empty(const mica__launch *launch);
 
-/* Sets one argument of the kernel object; the argument that holds all packed values; all arguments. */
+/* Set arguments of the kernel object: argument `index` alone; the last argument, which holds all packed values; all
+ * of them. */
 mica_status mica__launch_set_arg(mica_engine *engine, cl_kernel handle, const mica__launch *launch, uint32_t index);
 mica_status mica__launch_set_packed(mica_engine *engine, cl_kernel handle, const mica__launch *launch);
 mica_status mica__launch_set_args(mica_engine *engine, cl_kernel handle, const mica__launch *launch);

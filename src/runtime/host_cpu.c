@@ -165,7 +165,8 @@ static bool says_tiles(void) {
   return (low >> 17 & 3) == 3;
 }
 
-/* Each lane of `sums` plus the products of four unsigned and four signed bytes, by vpdpbusd as AVX-VNNI encodes it. */
+/* Adds to each lane of `sums` the four products of its unsigned and its signed bytes, by vpdpbusd as AVX-VNNI
+ * encodes it. */
 static void add_products(uint32_t sums[8], const uint32_t *bytes, const uint32_t *signed_bytes) {
   __asm__ volatile("vmovdqu (%0), %%ymm0\n\t"
                    "vmovdqu (%1), %%ymm1\n\t"

@@ -13,8 +13,8 @@ typedef enum mica__host_vectors { MICA__VECTORS_KNOWN, MICA__VECTORS_AVX2, MICA_
 mica__host_vectors mica__host_vectors_of(const mica_device_info *device);
 /* True if the processor has vpdpbusd on vectors of 64 bytes. */
 bool mica__host_has_vnni(const mica_device_info *device);
-/* True if it has the encoding of vpdpbusd for vectors of 32 bytes that does not need AVX-512 (AVX-VNNI), a child
- * process multiplied with it correctly, and the platform's assembler knows it. */
+/* True if the processor has the encoding of vpdpbusd for vectors of 32 bytes that does not need AVX-512 (AVX-VNNI),
+ * a child process multiplied with it correctly, and the platform's assembler knows it. */
 bool mica__host_has_avx_vnni(const mica_device_info *device);
 /* True if the processor has vpmaddubsw on vectors of 32 bytes, and of 64. */
 bool mica__host_has_avx2(const mica_device_info *device);

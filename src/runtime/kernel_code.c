@@ -4,7 +4,7 @@
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-/* Compilers take a backslash that blanks follow, too. */
+/* True if the line ends in a backslash, perhaps with blanks after it, which compilers ignore. */
 static bool continues(const char *line, size_t length) {
   while (length > 0 && is_blank(line[length - 1])) length--;
   return length > 0 && line[length - 1] == '\\';

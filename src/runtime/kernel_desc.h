@@ -108,7 +108,8 @@ typedef struct mica__kernel_desc {
   .name = function, .file = path, .params = param_table, .param_count = sizeof param_table / sizeof *param_table,      \
   .variants = variant_table, .variant_count = sizeof variant_table / sizeof *variant_table
 
-/* The device's class: MICA__ON_CPU or MICA__ON_GPU. */
+/* The kernels that the device gets: MICA__ON_CPU or MICA__ON_GPU. Accelerators, and CPUs of
+ * mica__compiler_joins_items, get those for GPUs. */
 unsigned mica__kernel_class(const mica_device_info *device);
 /* True if the variant of the kernel may run on the device. */
 bool mica__variant_fits(const mica__kernel_desc *desc, const mica__variant *variant, const mica_device_info *device);

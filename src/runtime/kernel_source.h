@@ -24,10 +24,11 @@ mica__hash mica__kernel_source_hash(void);
  * with a space, or "" (mica__compiler_builtins). The text is embedded, whatever MICA_KERNEL_DIR says. */
 mica_status mica__kernel_source_begin(const mica_device_info *device, mica__text *out, const char **option);
 
-/* Appends the file `path`, with every #include "..." replaced by the file it names (each at most once), and with #line
- * directives, so that a build log refers to the files. Comments are left out. The file is read from the directory
- * MICA_KERNEL_DIR if the environment sets it, else from the embedded table. MICA_E_NOT_FOUND: the message names the
- * missing file and the one that includes it. MICA_E_FORMAT: a file ends in a comment. */
+/* Appends the file `path`, with every #include "..." replaced by the file it names (each at most once), and with
+ * #line directives, so that a build log refers to the files. Comments are left out. The file is read from the
+ * directory MICA_KERNEL_DIR if the environment sets it, else from the embedded table. MICA_E_NOT_FOUND: the message
+ * names the missing file and the one that includes it. MICA_E_FORMAT: a file ends in a comment or is too large, or
+ * there are too many includes, nested too deeply or with too long a name. */
 mica_status mica__kernel_source_expand(const char *path, mica__text *out);
 
 /* Expands a text in memory, called `path` in messages. For fuzzing and for generated kernels. */

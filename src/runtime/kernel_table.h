@@ -14,7 +14,7 @@ typedef struct mica_kernel {
   mica__hash key;              /* of everything in the request */
   const char *file;            /* of cl/; NULL: made from a text */
   char *prelude;               /* the text before the file; may be NULL */
-  bool generated;              /* the text includes files */
+  bool generated;              /* `prelude` is the whole text, in which includes of cl/ are not yet replaced */
   char *options;
   size_t max_group;
   bool declares_group; /* by reqd_work_group_size */

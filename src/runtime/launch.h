@@ -62,8 +62,8 @@ void mica__launch_tensor(mica__launch *launch, const mica_tensor *tensor);
 void mica__launch_optional(mica__launch *launch, const mica_tensor *tensor);
 /* Adds the two arguments of a range that begins at an element of a buffer, counted in the kernel's type. */
 void mica__launch_buffer(mica__launch *launch, mica_buffer *buffer, int64_t first);
-/* Adds an image over the tensor's whole buffer (mica__texture_fits), and for MICA__TEXTURE_PLANE, as int, the logarithm
- * of its width. The launch must also take the tensor itself, which keeps the buffer alive. */
+/* Adds an image over the tensor's whole buffer (mica__texture_fits), and for MICA__TEXTURE_PLANE, as int, the
+ * logarithm to base 2 of its width. The launch must also take the tensor itself, which keeps the buffer alive. */
 void mica__launch_texture(mica__launch *launch, const mica_tensor *tensor, mica__texture kind);
 /* Adds an int argument from a 64-bit size; MICA_E_OVERFLOW if it does not fit. */
 void mica__launch_size(mica__launch *launch, int64_t size);
@@ -95,13 +95,14 @@ void mica__launch_range3(mica__launch *launch, const int64_t global[3], const si
 /* States what the algorithm needs, for rates in the profile, and for launches that would last too long
  * (runtime/split.h). */
 void mica__launch_cost(mica__launch *launch, double flops, double bytes);
-/* Forbids to split the range: its groups count one another, or the existing work-items. */
+/* Forbids to split the range, because its groups count one another or the existing work-items, for example by
+ * get_num_groups or get_global_size. */
 void mica__launch_whole(mica__launch *launch);
 
 /* The queue's engine, and whether the queue is a recorder (runtime/recording.h). */
 mica_engine *mica__queue_engine(const mica_queue *queue);
 bool mica__queue_records(const mica_queue *queue);
-/* A number that no other queue of the engine has or ever had. */
+/* A number that no other queue of the engine has or ever had; 0 for every recorder. */
 uint64_t mica__queue_id(const mica_queue *queue);
 
 /* Starts or records the launch. MICA_E_UNSUPPORTED if the group is too large for the device or kernel. */

@@ -111,7 +111,7 @@ static cl_context null_CreateContext(const cl_context_properties *properties, cl
   (void)properties, (void)n, (void)ids, (void)fn, (void)user;
   return object_new(NULL, 0, error);
 }
-/* It has one compute unit. */
+/* Refuses: the null device has one compute unit. */
 static cl_int null_CreateSubDevices(cl_device_id d, const cl_device_partition_property *how, cl_uint n,
                                     cl_device_id *ids, cl_uint *count) {
   (void)d, (void)how, (void)n, (void)ids, (void)count;
@@ -140,7 +140,7 @@ static cl_mem null_CreateBuffer(cl_context c, cl_mem_flags flags, size_t n, void
   if (o && host && flags & CL_MEM_COPY_HOST_PTR) memcpy(o->data, host, n);
   return (cl_mem)o;
 }
-/* The null device says that it has no images. */
+/* Refuses: the null device says that it has no images. */
 static cl_mem null_CreateImage(cl_context c, cl_mem_flags flags, const cl_image_format *format,
                                const cl_image_desc *desc, void *host, cl_int *error) {
   (void)c, (void)flags, (void)format, (void)desc, (void)host;

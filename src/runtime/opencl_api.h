@@ -1,7 +1,7 @@
-/* runtime/opencl_api.h: every OpenCL function that Mica calls, as one table.
- *
- * All calls go through a table instead of directly to the loader, because the table has three forms: the loader, the
- * null device, and in tests a layer that fails on purpose. An engine keeps the table that it was made with. */
+/* runtime/opencl_api.h: every OpenCL function that Mica calls, as one table. All calls go through a table instead of
+ * directly to the loader, because there are several: the loader, the null device, in tests a layer that fails on
+ * purpose, and a table for a device that is lost (lost.h). Except for the latter, an engine keeps the table that it
+ * was made with. */
 #ifndef MICA_RUNTIME_OPENCL_API_H
 #define MICA_RUNTIME_OPENCL_API_H
 
@@ -129,7 +129,7 @@ const mica__cl_api *mica__cl_null(void);
 /* For tests: sets the table that mica__cl_loader returns from now on; NULL restores the loader. Not thread-safe. */
 void mica__cl_install(const mica__cl_api *api);
 
-/* A name such as "CL_OUT_OF_RESOURCES"; NULL for an unknown code, which the caller formats as "CL error -9999". */
+/* A name such as "CL_OUT_OF_RESOURCES"; NULL for an unknown code. */
 const char *mica__cl_error_name(cl_int error);
 
 #endif

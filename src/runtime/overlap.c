@@ -40,9 +40,9 @@ static int64_t span(const blocks *b, int32_t from) {
   return bytes;
 }
 
-/* True if the levels of a from i on overlap those of b from j on, which begin `ahead` bytes after them. Cuts both at
- * the longest step of either. If neither remainder is longer than a step, the remainders can overlap at only two
- * distances. */
+/* True if the levels of a from i on overlap the levels of b from j on, which begin `ahead` bytes later. Cuts both at
+ * the longest step of either. If a remainder is longer than that step, they are taken to overlap; else the
+ * remainders can overlap at only two distances. */
 static bool meet(const blocks *a, int32_t i, const blocks *b, int32_t j, int64_t ahead) {
   if (ahead >= span(a, i) || -ahead >= span(b, j)) return false;
   const int64_t a_step = i < a->depth ? a->levels[i].step : 0, b_step = j < b->depth ? b->levels[j].step : 0;

@@ -36,7 +36,8 @@ typedef struct mica__profile {
 mica_status mica__profile_init(mica__profile *profile);
 void mica__profile_destroy(mica_engine *engine);
 
-/* Takes over the event of a launch. If memory is short, the launch is left out, with a log line. */
+/* Takes over the event of a launch or of a part of it; share: the part of its work that the event covers. If memory
+ * is short, it is left out, with a log line. */
 void mica__profile_add(mica_engine *engine, const mica_queue *queue, const mica__launch *launch, double share,
                        cl_event event);
 /* Notes host work that began at `start` (mica__clock) and ends now, if a profile is running. */

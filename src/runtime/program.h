@@ -16,7 +16,8 @@
 typedef struct mica__program {
   mica__hash key;
   char *key_text;
-  char *source, *options; /* kept if a binary must be read from a twin; else NULL */
+  char *source, *options; /* kept if a binary must be read from a second program made from them (take_twins_binary);
+                           * else NULL */
   bool shared;            /* its key has lines that offer kernels */
   cl_program handle;
   /* used: the (kernel, group size) pairs that have run; stored: those that had when the binary on disk was read. Both

@@ -12,7 +12,8 @@
 
 typedef struct mica__program_bundle mica__program_bundle;
 
-/* Reads a bundle. MICA_E_NOT_FOUND, MICA_E_FORMAT, MICA_E_STATE, MICA_E_NOMEM. */
+/* Reads a bundle. MICA_E_NOT_FOUND: there is no such file. MICA_E_FORMAT: it is damaged, or does not match its
+ * signature. MICA_E_STATE: others could have written it, or a required signature is missing. MICA_E_NOMEM. */
 mica_status mica__program_bundle_open(const char *path, mica__program_bundle **bundle);
 /* Reads the content of a file. The bundle owns data, which is freed also after a failure. */
 mica_status mica__program_bundle_parse(const char *path, unsigned char *data, size_t size,

@@ -21,7 +21,7 @@ typedef struct mica__program_binary {
   unsigned char *data;
   size_t size;
   uint64_t used;      /* mica__program.used when it was taken */
-  const char *source; /* the source to keep with it; NULL: none, and in results loaded by key */
+  const char *source; /* the source to keep with it; NULL if none is kept, and after mica__program_file_load */
 } mica__program_binary;
 
 /* A program found by one of its kernels; all members except `file` point into `file`. */
@@ -43,7 +43,8 @@ mica_status mica__program_file_parse(unsigned char *file, size_t size, mica__has
 
 /* Finds the key of the program that has the kernel, according to a link; false if there is no such link. */
 bool mica__program_file_holder(const char *directory, mica__hash kernel, mica__hash *key);
-/* Loads that program; the caller frees found->file. MICA_E_NOT_FOUND for every kind of miss, MICA_E_NOMEM. */
+/* Loads the program with this key, which must have the kernel; the caller frees found->file. MICA_E_NOT_FOUND for
+ * every kind of miss, MICA_E_NOMEM. */
 mica_status mica__program_file_load_holder(const char *directory, mica__hash key, mica__hash kernel,
                                            mica__program_found *found);
 /* Parses a file's content in memory, as load_holder does after reading. */
@@ -55,7 +56,7 @@ mica_status mica__program_file_parse_any(unsigned char *file, size_t size, mica_
 bool mica__program_file_next_kernel(const char **line, mica__hash *kernel);
 /* Copies the value of the line "field: value" of a key; "" if there is no such line. */
 void mica__program_file_field(const char *key_text, const char *field, char *out, size_t size);
-/* Reads the content of a key's file; the caller frees *data. MICA_E_NOT_FOUND, MICA_E_NOMEM. */
+/* Reads the content of a key's file; the caller frees *data. MICA_E_NOT_FOUND if it cannot be read, MICA_E_NOMEM. */
 mica_status mica__program_file_read(const char *directory, mica__hash key, unsigned char **data, size_t *size);
 
 /* Gets the kernel's name in a program with this key, cut to size; false if the program does not offer the kernel. */

@@ -22,7 +22,8 @@ static mica_status check_owner(mica_engine *engine, cl_command_queue handle) {
   return MICA_OK;
 }
 
-/* Mica's own queues can always be profiled: the property costs nothing until events are requested. */
+/* Sets the queue's handle: the caller's, if the engine can use it, or a new one. Mica's own queues can always be
+ * profiled: the property costs nothing until events are requested. */
 static mica_status open_handle(mica_queue *queue, cl_command_queue handle) {
   const mica__cl_api *api = queue->engine->api;
   cl_command_queue_properties properties = CL_QUEUE_PROFILING_ENABLE;

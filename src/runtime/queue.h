@@ -15,7 +15,7 @@ uint64_t mica__queue_stamp(const mica_queue *queue);
 /* True if the stamped work is known to be done, or must run before anything queued from now on. */
 bool mica__stamp_is_done(mica_engine *engine, uint64_t stamp);
 
-/* handle may be NULL: then a new queue is made. */
+/* Makes a queue of the engine for the caller's `handle`, which is retained; if that is NULL, for a new one. */
 mica_status mica__queue_create(mica_engine *engine, cl_command_queue handle, mica_queue **queue);
 
 #endif

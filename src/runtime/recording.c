@@ -203,7 +203,7 @@ mica_status mica__recorder_add(mica_queue *recorder, const mica__launch *launch)
   if (status == MICA_OK && !copy) status = mica__fail_nomem("a recording");
   if (status == MICA_OK) status = add_slots(recording, launch);
   if (status != MICA_OK) {
-    recording->slot_count = slots; /* there is no such step */
+    recording->slot_count = slots; /* the step is not added */
     free(copy);
     api->ReleaseKernel(handle);
     return status;
@@ -394,7 +394,7 @@ const mica__launch *mica__recording_at(const mica__recording *recording, size_t 
 
 void mica__recording_destroy(mica__recording *recording) {
   if (!recording) return;
-  /* Bound buffers were never retained. */
+  /* Bound buffers were never retained, so they must not be destroyed with the launches. */
   for (size_t i = 0; i < recording->slot_count; i++)
     recording->steps[recording->slots[i].step].launch->args[recording->slots[i].arg].value.buffer = NULL;
   for (size_t i = 0; i < recording->count; i++) {

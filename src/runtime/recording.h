@@ -12,7 +12,7 @@ mica_status mica__recorder_create(mica_engine *engine, mica_queue **recorder);
 /* Makes a recorder that keeps nothing: ops do everything that precedes a launch, but their workspace gets no memory. */
 mica_status mica__dry_run_create(mica_engine *engine, mica_queue **recorder);
 bool mica__recorder_is_dry_run(const mica_queue *recorder);
-/* Launches recorded so far. */
+/* The number of launches recorded so far, and launch i. */
 size_t mica__recorder_count(const mica_queue *recorder);
 const mica__launch *mica__recorder_launch(const mica_queue *recorder, size_t i);
 

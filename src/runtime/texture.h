@@ -27,7 +27,7 @@ bool mica__has_texture_plane(const mica_device_info *device);
 /* True if an image of this kind can hold the tensor's buffer. False for memory that is known only at a replay. */
 bool mica__texture_fits(const mica_tensor *tensor, mica__texture kind);
 
-/* The logarithm of the width of images of two dimensions. */
+/* The logarithm to base 2 of the width of images of two dimensions. */
 int32_t mica__texture_shift(const mica_device_info *device);
 
 /* The slot of a buffer for the image of a kind and type. */

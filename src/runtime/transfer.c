@@ -40,7 +40,8 @@ static void count_writing(mica_queue *queue, const mica_tensor *tensor) {
   mica__tensor_changed(tensor);
 }
 
-/* Notes that a blocking command has waited for everything before it. The queue has been locked since it was counted. */
+/* Notes that a blocking command has waited for everything before it. The queue has been locked since that command
+ * was counted. */
 static void count_wait(mica_queue *queue) {
   atomic_fetch_add(&queue->engine->stats.host_waits, 1);
   atomic_store(&queue->finished, atomic_load(&queue->submitted));

@@ -44,7 +44,7 @@ mica_status mica__tuning_parse(mica__tuning *tuning, const char *text, size_t by
 /* Appends what is known about the engine's device, in the file's format. */
 void mica__tuning_text(const mica_engine *engine, mica__text *out);
 
-/* True if something is known for the problem; choice receives it. */
+/* True if a choice is known for the problem, the fastest one; choice receives it. */
 bool mica__tuning_best(mica_engine *engine, const char *problem, char choice[MICA__TUNING_TEXT]);
 /* True if the choice was found wrong on this device. */
 bool mica__tuning_is_bad(mica_engine *engine, const char *choice);
