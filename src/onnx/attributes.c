@@ -28,7 +28,8 @@ int32_t mica__onnx_attr_type(const Onnx__AttributeProto *a) {
   return a->sparse_tensor ? MICA__ONNX_SPARSE_TENSOR : 0;
 }
 
-/* True if the attribute has a value of its type. */
+/* True if the attribute has a value of this type. A list may be empty; it must only have no elements of another
+ * type. */
 static bool is_whole(const Onnx__AttributeProto *a, int32_t type) {
   switch (type) {
   case MICA__ONNX_FLOAT: return a->has_f;

@@ -61,7 +61,8 @@ static mica_status copy_inputs(const building *b, const mica_value *inputs, mica
   return MICA_OK;
 }
 
-/* Lowers into temporary graphs until no further initial value is demanded. */
+/* Lowers into temporary graphs until no further initial value is demanded. If extents are open, b->tried keeps the
+ * last of these graphs. */
 static mica_status find_known(building *b, const mica_value *inputs, mica_value *outputs, mica_value *copies) {
   for (bool again = true; again;) {
     mica_graph *graph = NULL;
@@ -97,7 +98,8 @@ static bool same_type(mica__type known, mica__type open) {
   return same;
 }
 
-/* Shapes among the attributes are skipped, because the types show them. */
+/* Compares the attributes of two nodes of the same op. Shapes among them are skipped, because the types of the nodes
+ * show them. */
 static bool same_attrs(const mica__node *known, const mica__node *open) {
   static const size_t sizes[] = {[MICA__ATTR_INT] = sizeof(int64_t),
                                  [MICA__ATTR_BOOL] = sizeof(bool),
@@ -123,7 +125,8 @@ static bool same_node(const mica__node *known, const mica__node *open) {
   return known->op != &mica__op_constant || !memcmp(known->data, open->data, mica__node_bytes(known));
 }
 
-/* Compares the nodes of graph after the first `first`, as far as the outputs depend on them, with the trial's nodes. */
+/* Checks that the nodes of graph after node `first` on which the outputs depend are those of the trial: else they
+ * depend on an extent that is open. MICA_E_UNSUPPORTED: a node differs. */
 static mica_status compare(const building *b, const mica_graph *graph, int32_t first, const mica_value *outputs,
                            size_t output_count) {
   const int32_t before = (int32_t)b->model->input_count;

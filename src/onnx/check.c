@@ -17,7 +17,8 @@ typedef struct loaded {
   void *data;
 } loaded;
 
-/* Reads "FOLDER/input_3.pb"; *there is true if the file exists. */
+/* Reads the tensor in FOLDER/STEM_INDEX.pb, such as input_3.pb. If there is no such file, *there is false and the
+ * result MICA_OK. */
 static mica_status load(const char *folder, const char *stem, size_t index, loaded *out, bool *there) {
   char path[PATH];
   int n = snprintf(path, sizeof path, "%s/%s_%zu.pb", folder, stem, index);
@@ -46,7 +47,8 @@ static bool agrees(double got, double want, double relative, double absolute) {
   return fabs(got - want) <= absolute + relative * fabs(want);
 }
 
-/* The error that rounding in a chain of operators may add up to, relative to the largest result. */
+/* The absolute error that rounding may cause in a chain of `depth` operators: the largest finite result times 2
+ * roundoff sqrt(depth), as in a random walk. */
 static double walk_of(const loaded *want, int64_t count, size_t depth) {
   double most = 0;
   for (int64_t i = 0; i < count; i++) {

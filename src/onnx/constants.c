@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The tensor of a node Constant; NULL for other nodes and other values. */
+/* The tensor of a node Constant; NULL for other nodes, for Constants that hold something else, and if Mica lacks the
+ * tensor's dtype. */
 static Onnx__TensorProto *weight_of(const Onnx__NodeProto *node) {
   if (strcmp(mica__onnx_text(node->op_type), "Constant") || *mica__onnx_text(node->domain)) return NULL;
   if (node->n_attribute != 1 || node->n_output != 1 || !*mica__onnx_text(node->output[0])) return NULL;

@@ -1,4 +1,4 @@
-/* The metadata of a model. */
+/* Describes a model: its inputs, outputs and operators, and its metadata. */
 #include "onnx/model.h"
 #include "onnx/tensor.h"
 
@@ -69,7 +69,7 @@ static size_t depth_of(const mica__onnx_graph *graph) {
   return deepest;
 }
 
-/* Counts weights of ai.onnx.ml operators, which are attributes: lists of numbers, or tensors. */
+/* Counts the weights of a node of ai.onnx.ml. They are attributes: lists of floats, or floating tensors. */
 static void count_attributes(const Onnx__NodeProto *node, mica_onnx_info *info) {
   if (strcmp(mica__onnx_text(node->domain), "ai.onnx.ml") != 0) return;
   for (size_t i = 0; i < node->n_attribute; i++) {

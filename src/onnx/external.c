@@ -54,7 +54,8 @@ static mica_status follow(walk *w, const char *name) {
   return MICA_OK;
 }
 
-/* Opens a folder or, as the last component, the file into *file. */
+/* Opens the folder `name` or, if it is the last component of the path, the file into *file. Follows `name` if it is
+ * a link. */
 static mica_status enter(walk *w, const char *name, bool last, int *file) {
   const int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | (last ? O_NONBLOCK : O_DIRECTORY);
   const int opened = openat(w->at[w->depth], name, flags), failed = errno;
@@ -96,7 +97,8 @@ static mica_status step(walk *w, int *file) {
   return n == 0 || here || up ? MICA_OK : enter(w, name, last, file);
 }
 
-/* Opens a regular file with a single hard link; the caller closes *file. */
+/* Opens the file `location` of the folder; the caller closes *file. It must be a regular file with a single hard
+ * link. */
 static mica_status open_inside(const char *folder, const char *who, const char *location, int *file) {
   walk w = {.who = who, .location = location, .at = {open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)}};
   struct stat about;

@@ -1,4 +1,4 @@
-/* Computes results of known operands at once. */
+/* Constant folding: computes results at once if the operands are known. */
 #include "onnx/lowering.h"
 
 #include "base/element.h"
@@ -72,7 +72,8 @@ static mica_status fold_values(mica_graph *graph, const mica__node *node, const 
   return status;
 }
 
-/* Makes the node's results constants if all its operands are constants and no dimension is open. */
+/* Makes the node's results constants if they have no open dimension and all operands whose elements the node reads
+ * are constants. */
 static mica_status fold_node(folding *f, int32_t id) {
   mica_graph *graph = f->l->graph;
   mica__node node = *mica__graph_node(graph, id);

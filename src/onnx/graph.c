@@ -128,7 +128,7 @@ static mica_status note_uses(ordering *o, int32_t at, const Onnx__NodeProto *nod
   return MICA_OK;
 }
 
-/* Emits a node when all its operands exist, and otherwise keeps the file's order (Kahn 1962). */
+/* Lists each node once all its operands exist, by the method of Kahn (1962). MICA_E_FORMAT if there is a cycle. */
 static mica_status sort(ordering *o, int32_t *order) {
   int32_t made = 0;
   for (int32_t i = 0; i < o->count; i++)

@@ -14,7 +14,8 @@
 #define MICA__GUARD_MESSAGES 4000000
 
 /* MICA_OK if the bytes are a well-formed message of the type within those limits: every length fits its enclosing
- * message, every number has at most ten bytes. Otherwise MICA_E_FORMAT names the file, the message and its offset. */
+ * message, every number has at most ten bytes. Otherwise MICA_E_FORMAT: the message names the file, the offset of
+ * the fault and what it is. */
 mica_status mica__onnx_guard(const char *name, const ProtobufCMessageDescriptor *type, const void *data, size_t size);
 
 #endif

@@ -1,6 +1,6 @@
 /* onnx/indices.h: indices of Gather and similar operators that are known on the host: constants when a model is
- * lowered, and inputs whose elements the host has before each run. An index out of range is an error of the node; an
- * index that a device computes then reads 0 (mica/nodes.h). */
+ * lowered, and inputs whose elements the host has before each run. If one of them is out of range, that is an error
+ * of the node. An index that a device computes is not checked here: out of range it reads 0 (mica/nodes.h). */
 #ifndef MICA_ONNX_INDICES_H
 #define MICA_ONNX_INDICES_H
 

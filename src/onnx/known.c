@@ -90,7 +90,7 @@ mica_status mica__lower_condition(mica__lowering *l, const mica__onnx_node *node
   return MICA_OK;
 }
 
-/* Reads an operand that is not known yet, and makes it a constant; false if it was only demanded. */
+/* Reads an operand that is not known yet, and makes it a constant; false if it was only demanded, or on an error. */
 static bool demand(mica__lowering *l, const mica__onnx_node *node, int32_t k, mica_value value, mica__type *type,
                    const void **data) {
   char what[128];

@@ -124,7 +124,7 @@ bool mica__lower_truth(const mica__lowering *l, mica_value value, bool *on);
  * messages. */
 mica_status mica__lower_demand(mica__lowering *l, const mica__onnx_node *node, mica_value value, const char *what,
                                const void **data);
-/* Reads a condition into *on, as mica__lower_demand does; false if that sets l->demands. */
+/* Reads a condition into *on, as mica__lower_demand does; *on is false if the condition was only demanded. */
 mica_status mica__lower_condition(mica__lowering *l, const mica__onnx_node *node, mica_value value, const char *what,
                                   bool *on);
 /* True if a value depends only on small inputs and initial values, which can be bound; if `demands`, also demands

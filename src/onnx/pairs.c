@@ -175,7 +175,7 @@ static void remove_initials(rewriting *r) {
 
 /* --- nodes --- */
 
-/* Takes ownership of the node, also on failure. */
+/* Adds a node before the graph's node r->at. Takes ownership of it, also on failure. */
 static mica_status put(rewriting *r, Onnx__NodeProto *node) {
   if (r->count == r->capacity) {
     const size_t capacity = r->capacity ? 2 * r->capacity : 256;
@@ -262,7 +262,7 @@ static mica_status put_weight(rewriting *r, const mica__onnx_product *p, const m
   return status == MICA_OK ? drop(r, p->weight, true) : status;
 }
 
-/* Makes the pair for an input when its first product is met. */
+/* Lets a product read its input dequantised. The first product of an input makes the pair for it. */
 static mica_status take_input(rewriting *r, const mica__onnx_product *p, const mica__onnx_integers *q,
                               Onnx__NodeProto *node) {
   const char **given = &r->given[q->source];

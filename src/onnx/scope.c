@@ -97,7 +97,7 @@ static mica_value add_weight(mica__lowering *l, const Onnx__TensorProto *tensor,
   return value;
 }
 
-/* True if the tensor can be found by this name. */
+/* True if mica_onnx_load finds the tensor by this name. */
 static bool has_name(const mica__lowering *l, const Onnx__TensorProto *proto, const char *name) {
   if (!*name) return false;
   const int32_t at = mica__name_table_find(&l->model->initials, name);

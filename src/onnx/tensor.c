@@ -103,7 +103,8 @@ static mica_status take_nibbles(const unsigned char *bytes, mica__onnx_tensor *t
   return MICA_OK;
 }
 
-/* Uses bytes as elements: in place if their alignment and the host's byte order allow it, else as a copy. */
+/* Uses bytes as elements: in place if their alignment and the host's byte order allow it, else as a copy. Bools are
+ * always copied, and 4-bit elements unpacked. */
 static mica_status take_bytes(const Onnx__TensorProto *proto, const unsigned char *data, size_t bytes,
                               mica__onnx_tensor *t) {
   size_t size = mica_dtype_size(t->dtype), want = bytes_in_file(proto, t);

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* The most nodes that unrolling may make; the second limit applies if nothing can run, so that a host loop is
- * impossible. */
+/* The most nodes that unrolling may make if the caller sets no limit. The second number is for lowerings that cannot
+ * run, as in mica_onnx_build: there the host cannot count the trips of a loop instead. */
 #define MOST_UNROLLED 2000
 #define MOST_WITHOUT_RUNS 20000
 
@@ -103,7 +103,8 @@ bool mica__flow_declared(const Onnx__ValueInfoProto *declared, mica_dtype *dtype
   return true;
 }
 
-/* An empty tensor of the declared type with a new axis in front. */
+/* An empty tensor of the declared type with a new axis of extent 0 in front; null, with an error recorded, if the
+ * type is not declared. */
 static mica_value empty(mica__lowering *l, const mica__onnx_node *node, const Onnx__ValueInfoProto *declared) {
   mica_dtype dtype;
   mica_shape one, shape = {.rank = 1};

@@ -12,7 +12,7 @@ mica_status mica__cut_value(mica__lowering *l, const mica__onnx_node *node, mica
 
 /* True if an earlier lowering already made the next cut of this path; an operator then need not make its call again. */
 bool mica__cut_is_replayed(const mica__lowering *l);
-/* True if that cut was a call. */
+/* True if the next cut of this path was already made, as for mica__cut_is_replayed, and is a call. */
 bool mica__cut_replays_call(const mica__lowering *l);
 /* Ends a stage with a call and takes ownership of the call, also on failure; its results become values of the graph.
  * `why` is the reason that mica_onnx_cut_at reports. */

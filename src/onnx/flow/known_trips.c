@@ -1,4 +1,4 @@
-/* Finds the values of a loop's body that are known in every trip from the body alone. */
+/* Finds out which values of a loop's body are known in every trip, without lowering the body. */
 #include "onnx/flow/body.h"
 
 #include <stdlib.h>

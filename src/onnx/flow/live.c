@@ -55,7 +55,8 @@ static mica_status add_scope(const mica__trace *t, const mica__lower_scope *scop
   return MICA_OK;
 }
 
-/* A function's graph has no list of outputs, so all names in its scope stay live. */
+/* Adds all names in a function's scope to those that are read: its graph has no list of outputs, so all of them stay
+ * live. */
 static mica_status file_all(mica__name_table *reads, const mica__lower_scope *scope) {
   for (size_t e = 0; e < scope->names.size; e++) {
     const char *name = scope->names.entries[e].name;

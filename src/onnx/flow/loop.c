@@ -112,7 +112,7 @@ static mica_status give_unrolled(mica__lowering *l, const mica__onnx_node *node,
   return l->status;
 }
 
-/* Lets the host count the trips, unless the loop carries a sequence; such loops must be unrolled. */
+/* Lets the host count the trips. *done stays false if the loop carries a sequence: it must then be unrolled. */
 static mica_status call(mica__lowering *l, const mica__onnx_node *node, const loop *s, mica_value trips,
                         mica_value first, bool *done) {
   if (carries_list(s)) return MICA_OK;

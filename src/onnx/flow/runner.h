@@ -152,7 +152,7 @@ mica_status mica__function_program(mica__function *function, const mica__lower_i
 void mica__function_forget(mica__function *function);
 /* Queues a run, and waits where a cut needs it. program->outputs are its outputs. */
 mica_status mica__flow_program_run(mica__flow_program *program, mica__run *run);
-/* Runs the program for the function's inputs with the types of run->inputs. */
+/* Finds or makes the function's program for inputs of the types of run->inputs, and runs it; *program receives it. */
 mica_status mica__function_call(mica__function *function, mica__run *run, mica__flow_program **program);
 
 /* --- stages (stage.c) --- */

@@ -99,7 +99,8 @@ static mica_status call(mica__lowering *l, const mica__onnx_node *node, const sc
   return MICA_OK;
 }
 
-/* Computes the results: states, then collected results. */
+/* Computes the scan for each slice, or lets the host count the trips if there are too many. results: states, then
+ * collected results. */
 static mica_status unroll(mica__lowering *l, const mica__onnx_node *node, scan *s, const mica_value *values,
                           mica_value *results) {
   mica_value inputs[MOST_VALUES], outputs[MOST_VALUES];

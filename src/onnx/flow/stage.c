@@ -134,7 +134,7 @@ static mica_status add_feed(cutting *c, mica__stage *stage, const char *name, mi
   return MICA_OK;
 }
 
-/* Adds an existing value as an input. */
+/* Adds a value that an input of the program or an earlier stage has as an input of this stage. */
 static mica_status put_input(cutting *c, mica__stage *stage, int32_t id) {
   char name[NAME];
   mica__flow_source source = mica__trace_source(c->t, id);
@@ -188,7 +188,7 @@ static mica_status open_session(cutting *c, mica__stage *stage) {
   return status;
 }
 
-/* A session that computes stage->ids. */
+/* Makes the session that computes stage->ids. */
 static mica_status make_session(mica__trace *t, mica__stage *stage) {
   size_t count = (size_t)t->l.graph->count + 1;
   cutting c = {.t = t,
@@ -225,7 +225,7 @@ mica_status mica__stage_create(mica__trace *t, const mica_value *values, size_t 
   if (!stage) return mica__fail_nomem("a stage");
   stage->ids = calloc(count + live_count + 1, sizeof *stage->ids);
   mica_status status = stage->ids ? MICA_OK : mica__fail_nomem("a stage");
-  bool copies = !live && t->program->function->is_model; /* of inputs: outputs of the model have their own memory */
+  bool copies = !live && t->program->function->is_model; /* copy inputs, as outputs have their own memory */
   for (size_t i = 0; status == MICA_OK && i < count; i++) {
     int32_t stands = mica__trace_source(t, values[i].id).stage;
     if (stands == -2 || (stands == -1 && copies)) add_id(stage, values[i].id);
@@ -304,8 +304,8 @@ static mica_status run_session(const mica__flow_program *p, const mica__run *run
   return MICA_OK;
 }
 
-/* Binds output i to the wanted tensor, so that the session writes it there, unless an earlier output binds the same
- * value. */
+/* Lets the session write output i into `tensor`; NULL: into its own memory. *bound stays false if tensor is NULL, if
+ * this stage's session does not compute the output, and if an earlier output is the same value. */
 static mica_status bind(const mica__stage *stage, int32_t at, size_t i, mica_tensor *tensor, bool *bound) {
   mica__flow_source source = stage->sources[i];
   *bound = false;

@@ -1,5 +1,6 @@
-/* Scaled dot-product attention (Vaswani et al. 2017) as in ONNX 23 to 25: heads in an axis of their own or joined after
- * the rows, shared by groups, caches, masks, windows, a soft cap. */
+/* Scaled dot-product attention (Vaswani et al. 2017) as in ONNX 23 to 25. Heads have an axis of their own or are
+ * joined in the last axis, and several heads of queries may share one of keys. Supports caches, masks, windows and a
+ * soft cap. */
 #include "onnx/ops/attention.h"
 
 #include "onnx/ops/family.h"

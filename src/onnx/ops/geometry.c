@@ -37,7 +37,7 @@ static bool take_blocks(mica__lowering *l, const mica__onnx_node *node, blocks *
     b->after[i] = pads.count ? pads.values[b->rank + i] : 0;
     fits = b->image[i] >= 1 && b->size[i] >= 1 && b->image[i] <= INT32_MAX && b->size[i] <= INT32_MAX &&
            b->before[i] >= 0 && b->after[i] >= 0 && b->before[i] <= INT32_MAX && b->after[i] <= INT32_MAX;
-    if (!fits) break; /* below nothing exceeds 2^63 */
+    if (!fits) break; /* so that no number after this line exceeds 2^63 */
     int64_t span = (b->size[i] - 1) * b->dilation[i] + 1, room = b->image[i] + b->before[i] + b->after[i] - span;
     b->count[i] = room < 0 ? 0 : room / b->stride[i] + 1;
     b->whole[i] = (b->count[i] - 1) * b->stride[i] + span;

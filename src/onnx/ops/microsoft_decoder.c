@@ -51,7 +51,7 @@ static mica_value heads_of(mica__lowering *l, const mica__onnx_node *node, const
   return (mica_value){0};
 }
 
-/* Splits queries, keys and values, which may come in one tensor. */
+/* Splits queries, keys and values into heads. All three may come in one tensor. */
 static bool take_heads(mica__lowering *l, const mica__onnx_node *node, grouped *g) {
   mica_value x = x_of(l, node), part[3] = {x, given(l, node, KEY), given(l, node, VALUE)};
   g->heads = mica__onnx_int(node, "num_heads", 0);
@@ -207,7 +207,7 @@ static mica_value joined(mica__lowering *l, const mica__onnx_node *node, const g
   return rows_of(l, node, g, both, mica_where(mica_less(ahead, mica__lower_number(at, 0)), at, new_row));
 }
 
-/* The cache of keys after this call. */
+/* The cache of keys, or of values, after this call. */
 static mica_value present(mica__lowering *l, const mica__onnx_node *node, const grouped *g, mica_value keys) {
   if (!g->window) return keys;
   mica_value stays = mica_reshape(mica_cast(g->stays, MICA_I64), MICA_SHAPE(g->batch, 1));
@@ -270,7 +270,8 @@ static bool is_supported(mica__lowering *l, const mica__onnx_node *node) {
   return false;
 }
 
-/* The bias of the scores, for all rows of the cache; null: none. */
+/* The bias of the scores, padded with 0 to all rows of the cache; null if the node has none, or with an error
+ * recorded. */
 static mica_value bias_of(mica__lowering *l, const mica__onnx_node *node, const grouped *g) {
   mica_value bias = given(l, node, BIAS);
   if (!bias.graph) return bias;

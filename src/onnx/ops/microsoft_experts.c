@@ -84,7 +84,8 @@ static bool check_matrix(mica__lowering *l, const mica__onnx_node *node, const m
   return false;
 }
 
-/* Converts the initial value `name` to f16; NULL if it is missing or an element is not 0 or a normal f16. */
+/* Converts the initial value `name` to f16. NULL if it is missing, if it does not have `count` elements, or if one
+ * of them is neither 0 nor exactly a normal f16. */
 static const uint16_t *as_halves(mica__lowering *l, const char *name, int64_t count) {
   const mica__lower_value *found = mica__scope_find(l, name);
   mica__onnx_tensor tensor = {0};
@@ -180,7 +181,7 @@ static mica_value gathered_product(const mixture *m, mica_value x, const matrix 
                       MICA_AXES(2));
 }
 
-/* x (rows, 1 or k, columns) -> (rows, k, n). */
+/* Multiplies x (rows, 1 or k, columns) by the matrices of each row's experts and adds their bias: (rows, k, n). */
 static mica_value product(const mixture *m, mica_value x, const matrix *y) {
   const mica_expert_config config = {.block = y->block, .columns = y->block ? y->q.columns : 0};
   mica_value w = y->w, out;

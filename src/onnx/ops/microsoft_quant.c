@@ -52,7 +52,7 @@ MICA__LOWER(qlinear_softmax) { return through(l, node, "Softmax", mica__onnx_int
 MICA__LOWER(qlinear_average_pool) { return through(l, node, "AveragePool", 11); }
 MICA__LOWER(qlinear_global_average_pool) { return through(l, node, "GlobalAveragePool", 1); }
 
-/* Operands: the result's scale and zero point, then three operands for each part. */
+/* Operands: the result's scale and zero point, then for each part its elements, scale and zero point. */
 MICA__LOWER(qlinear_concat) {
   int32_t count = (node->input_count - 2) / 3;
   int64_t axis = mica__onnx_int(node, "axis", 0);

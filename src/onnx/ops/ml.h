@@ -26,7 +26,8 @@ typedef enum mica__ml_post {
 /* Reads the attribute post_transform. */
 mica__ml_post mica__ml_post_of(mica__lowering *l, const mica__onnx_node *node);
 mica_value mica__ml_transform(mica_value scores, mica__ml_post post);
-/* Makes (N, 2) from the score s (N, 1) of the second of two classes: the first gets -s, or 1 - s if `share`. */
+/* Makes (N, 2) from the score s (N, 1) of the second of two classes. The first gets -s, or 1 - s if `share`.
+ * MICA__ML_LOGISTIC applies a sigmoid to -s and s; MICA__ML_PROBIT gives only the probit of s, (N, 1). */
 mica_value mica__ml_two(mica_value score, mica__ml_post post, bool share);
 
 /* The labels of classes: integers or texts. */

@@ -236,7 +236,7 @@ static mica_value probabilities(const machine *m, mica_value scores, const mica_
   return y;
 }
 
-/* Without support vectors: one linear score per class. */
+/* Classifies without support vectors: one linear score per class. */
 static mica_status linear(machine *m, mica_value x, mica__ml_post post) {
   const int64_t features = mica_value_shape(x).dim[1], classes = m->classes.count;
   if (features < 1 || m->weights.count / features != classes || m->weights.count % features || m->rho.count < 1)

@@ -165,7 +165,7 @@ static bool are_matrices(mica_value a, mica_value b, const mica_value *parts, in
   return fit;
 }
 
-/* (x - zero) scale, along `axis` if there are several; a null scale is 1. */
+/* (x - zero) scale. Several scales or zero points go along `axis`; a null scale is 1. */
 static mica_value real(mica_value x, mica_value scale, mica_value zero, int32_t axis) {
   mica_value one = mica_scalar(x.graph, MICA_F32, 1);
   if (!scale.graph) scale = zero.graph && !is_one(zero) ? mica_expand(one, mica_value_shape(zero)) : one;

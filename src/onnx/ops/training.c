@@ -7,7 +7,8 @@ typedef struct step {
   int32_t tensors;
 } step;
 
-/* False if the number of operands does not match `kinds` per tensor. */
+/* Reads the rate and the count and finds the number of tensors. False, with an error recorded, if there are not
+ * `kinds` operands for each of at least one tensor. */
 static bool begin(mica__lowering *l, const mica__onnx_node *node, int32_t kinds, step *s) {
   s->rate = x_of(l, node);
   s->count = mica__lower_operand(l, node, 1);

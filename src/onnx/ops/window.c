@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* Reads a list of one number per axis; `standard` if the attribute is absent. */
+/* Reads a list of one number per axis; `standard` if the attribute is absent. False, with an error recorded, if the
+ * list has another length, or a number is below `least` or above 2^31 - 1. */
 static bool per_axis(mica__lowering *l, const mica__onnx_node *node, const char *name, int32_t rank, int64_t least,
                      int64_t standard, int64_t *out) {
   mica__integers list;
@@ -139,7 +140,7 @@ static bool transposed_pads(mica__lowering *l, const mica__onnx_node *node, cons
       config->output_pad[i] -= all;
       all = 0;
     }
-    int64_t before = automatic == 1 ? all / 2 : all - all / 2; /* if odd, the larger part */
+    int64_t before = automatic == 1 ? all / 2 : all - all / 2; /* if odd, only SAME_UPPER has more after */
     config->pad[i] = before;
     config->pad_more[i] = all - 2 * before;
   }

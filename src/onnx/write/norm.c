@@ -1,4 +1,5 @@
-/* Writes norms that builders have marked. Operands: x, scale, bias, mean, variance; the first number is epsilon. */
+/* Writes norms that builders have marked (mica__mark in ir/graph.h). Operands of a mark: x, scale, bias, mean,
+ * variance; its first number is epsilon. */
 #include "onnx/write/writer.h"
 
 #include "base/element.h"

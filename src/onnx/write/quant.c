@@ -1,5 +1,5 @@
-/* Writes quantised values as pairs of QuantizeLinear and DequantizeLinear. Operands of marks: x, scale, zero if any;
- * numbers: the axis, the size of blocks, the range. */
+/* Writes quantised values as pairs of QuantizeLinear and DequantizeLinear, from marks of builders (mica__mark in
+ * ir/graph.h). Operands of a mark: x, scale, zero if any; its numbers: the axis, the size of blocks, the range. */
 #include "onnx/write/writer.h"
 
 #include "base/element.h"

@@ -112,7 +112,8 @@ static mica_status reverse_visits(mica__onnx_writer *w) {
   return MICA_OK;
 }
 
-/* Names inputs as callers feed them, before anything else takes these names, and outputs. */
+/* Names parameters, inputs and outputs, before anything else takes these names. Inputs are named as callers feed
+ * them. */
 static mica_status name_ports(mica__onnx_writer *w, const mica_value *outputs, size_t count) {
   const char *prefix = w->config->input_prefix ? w->config->input_prefix : "";
   for (int32_t id = 1; id <= w->graph->count; id++) {
