@@ -12,7 +12,8 @@
 #define ROOM 1024
 #define LN10 2.302585092994046
 #define LONGEST_NUMBER 63
-/* If the file lacks <unk>, an unknown word is a tenth as likely as the rarest word. */
+/* If the file lacks <unk>, an unknown word is a tenth as likely as the rarest word: its log10 probability is lower
+ * by this much. */
 #define RARER 1.0
 /* Lower than the log probability of any word; <s>, which never occurs, has about 1e-99. */
 #define NEVER (-90.0)

@@ -106,7 +106,8 @@ static int32_t extended(search *s, int32_t prefix, int32_t label) {
   return made;
 }
 
-/* The candidate of a prefix in the next frame; NULL if memory is short. */
+/* Finds or makes the candidate of a prefix in the next frame; NULL if memory is short, also if that already was the
+ * reason for a prefix below 0. */
 static candidate *next_of(search *s, int32_t prefix) {
   if (prefix < 0) return NULL;
   if (s->nodes[prefix].slot < 0) {

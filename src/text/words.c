@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Decodes a UTF-8 character; *count receives its bytes. An invalid byte counts as one character with its own code. */
+/* Decodes a UTF-8 character; *count receives its bytes. An invalid byte counts as one character, with the code -1. */
 static int32_t character(const char *text, size_t *count) {
   if (mica__utf8_first(text, strnlen(text, 4))) return (int32_t)mica__utf8_at(text, count);
   *count = 1;

@@ -148,7 +148,8 @@ static void edges_free(edges *e) {
   free(e->list);
 }
 
-/* Adds the edges of a pair of nodes of two automata. */
+/* Adds the edges of `node`, the pair of node x of a and node y of b. An empty edge of one automaton moves only its
+ * node; a byte that both may read moves both. */
 static void join(pairs *p, const edges *a, const edges *b, uint32_t x, uint32_t y, uint32_t node) {
   for (uint32_t i = a->first[x]; i < a->first[x + 1]; i++) {
     const mica__grammar_edge *left = &a->list[i];
@@ -191,8 +192,8 @@ mica_status mica__language_both(const mica__automaton *a, const mica__automaton 
   return status;
 }
 
-/* Pairs of a node and the number of characters so far. Without an upper limit the largest number, `top`, also stands
- * for more. */
+/* A node of `out` is a pair: a node of `a`, and the number of characters so far. Without an upper limit the largest
+ * number, `top`, also stands for more. */
 mica_status mica__language_length(const mica__automaton *a, int64_t least, int64_t most, mica__automaton *out) {
   edges all = {0};
   pairs p = {.out = out};

@@ -1,4 +1,4 @@
-/* Objects of a schema as paths: first the members with names, in order, then others. */
+/* Objects of a schema as paths: first the members that the schema names, in order, then others. */
 #include "text/grammar/closure.h"
 #include "text/grammar/language.h"
 #include "text/grammar/schema.h"
@@ -78,7 +78,8 @@ static mica_status member_rule(mica__grammar_schema *s, const facts *f, const mi
   return mica__schema_rule(s, schemas, count, rule);
 }
 
-/* The rule of the values of keys that have no name and match exactly the patterns of the bit set `set`. */
+/* The rule of the values of keys that the schema does not name and that match exactly the patterns of the bit set
+ * `set`. */
 static mica_status other_rule(mica__grammar_schema *s, const facts *f, unsigned set, uint32_t *rule) {
   const mica__object *schemas[MICA__MOST_PARTS + MOST_PATTERNS];
   size_t count = 0;
@@ -167,7 +168,8 @@ static mica_status all_names(const facts *f, mica__automaton *names) {
   return names->status;
 }
 
-/* Keys that have no name, match exactly the patterns of `set`, and that "propertyNames" allow. */
+/* Makes the set of keys that the schema does not name, that match exactly the patterns of `set`, and that
+ * "propertyNames" allow. */
 static mica_status other_keys(mica__grammar_schema *s, const facts *f, unsigned set, mica__automaton *keys) {
   mica__automaton with = {0};
   mica_status status = mica__language_any(keys);
@@ -261,8 +263,8 @@ static mica_status write_member(mica__grammar_schema *s, layer *l, const member 
   return a->status;
 }
 
-/* Members that have no name. Equal keys are one member in JSON, so any number of them counts as one towards `least`;
- * towards `most` each counts. */
+/* Writes members with keys that the schema does not name. Equal keys are one member in JSON, so any number of them
+ * counts as one towards `least`; towards `most` each counts. */
 static mica_status write_others(mica__grammar_schema *s, const facts *f, layer *l) {
   mica__automaton *a = s->automaton;
   const size_t top = l->size - 1;
@@ -285,7 +287,8 @@ static mica_status write_others(mica__grammar_schema *s, const facts *f, layer *
   return MICA_OK;
 }
 
-/* True if some part forbids keys that have no name; then none are written. */
+/* True if some part forbids keys that the schema does not name, and no part has patterns of keys; then no such
+ * members are written. */
 static bool no_others(const facts *f) {
   for (size_t i = 0; i < f->parts->count; i++) {
     const mica__object *other = mica__schema_get(f->parts->at[i], "additionalProperties");

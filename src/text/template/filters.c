@@ -237,7 +237,8 @@ mica_status mica__filter_truncate(ARGUMENTS) {
 
 /* --- numbers --- */
 
-/* Reads a text as Python's int() and float() do: blanks around it, "_" between digits. False: not a number. */
+/* Reads a text as Python's int() and float() do, with blanks around it. Unlike there, "_" may stand anywhere. False:
+ * not a number. */
 static bool read_number(const mica__object *text, int base, bool whole, mica__object *result) {
   char digits[80], *end = NULL;
   size_t used = 0;

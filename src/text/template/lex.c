@@ -65,7 +65,8 @@ static size_t before_blanks(const lexer *l, size_t from, size_t end) {
   return end;
 }
 
-/* Adds the text between `from` and the tag at `tag`; sign: '-', '+' or 0. */
+/* Adds the text between `from` and the tag at `tag`, whose sign is '-', '+' or 0. Drops the blanks before the tag if
+ * the sign is '-', and if there is no sign, the tag begins a line and is not a variable. */
 static mica_status add_data(lexer *l, size_t from, size_t tag, char sign, bool variable) {
   size_t end = tag;
   if (sign == '-')
@@ -99,7 +100,7 @@ static mica_status lex_comment(lexer *l) {
   return fault(l, "a comment has no end");
 }
 
-/* Moves past "{% raw %}" if it is here; `at` is after "{%" and its sign. */
+/* Moves past "{% raw %}", or with another `word` past that tag, if it is here; `at` is after "{%" and its sign. */
 static bool take_raw(lexer *l, const char *word, size_t at, bool trim) {
   const size_t before = l->at, bytes = strlen(word);
   at = skip_blanks(l, at);

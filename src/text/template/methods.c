@@ -27,7 +27,8 @@ static bool has_end(const mica__object *text, const mica__object *part, bool end
   return part->count == 0 || !memcmp(text->as.text + (end ? text->count - part->count : 0), part->as.text, part->count);
 }
 
-/* Accepts a text, or a tuple if one of its texts fits. */
+/* True if the text begins (or, with `end`, ends) with the argument, which is a text, or a tuple of texts of which
+ * one must fit. */
 static mica_status check_end(const mica__object *self, const mica__arguments *call, bool end, mica__object *result) {
   const mica__object *parts = call->bound[0];
   mica__object part;

@@ -163,7 +163,8 @@ mica_status mica__parse_expression(mica__parser *p, bool conditions, mica__synta
 mica_status mica__parse_tuple(mica__parser *p, bool conditions, mica__syntax **node);
 /* Parses "name|name(...)" after a; first: without the leading "|". */
 mica_status mica__parse_filters(mica__parser *p, mica__syntax *a, bool first, mica__syntax **node);
-/* Parses a primary with its attributes and calls, for {% call %}. */
+/* Parses signs, a primary, and its attributes, items and calls. filters: also filters and tests after it; {% call %}
+ * allows none. */
 mica_status mica__parse_unary(mica__parser *p, bool filters, mica__syntax **node);
 
 #endif

@@ -24,7 +24,8 @@ void mica__float_repr(mica__text *out, double x) {
   mica__text_add(out, digits);
 }
 
-/* U+00AD, spaces other than " ", and characters that are not printable are escaped. */
+/* True if repr() shows the character as it is. It escapes U+00AD, spaces other than " ", and characters that are not
+ * printable. */
 static bool is_printable(uint32_t c) {
   if (c < 0x7f) return c >= ' ';
   return c != 0xad && !mica__is_space(c) && !(c >= 0x7f && c < 0xa0) && mica__is_printable(c);
@@ -165,7 +166,7 @@ static int order_of_keys(const void *a, const void *b) {
   return order ? order : *x < *y ? -1 : *x > *y;
 }
 
-/* Pointers to the keys, sorted if the style asks for it. */
+/* Makes a sorted list of pointers to the keys, which the caller frees. Fails if the keys have no order. */
 static mica_status sorted_keys(const mica__dict *dict, const mica__object ***sorted) {
   const mica__object **keys = malloc((dict->count ? dict->count : 1) * sizeof(*keys));
   if (!keys) return mica__fail_nomem("a dict");

@@ -257,7 +257,7 @@ static mica_status run_with(mica__render *run, const mica__syntax *node) {
   return run_inside(run, node->body, scope);
 }
 
-/* Records the span of the block's text if it goes directly to the output of the run. */
+/* Runs a generation block. Records the span of its text if the text goes directly to the output of the run. */
 static mica_status run_generation(mica__render *run, const mica__syntax *node) {
   mica__scope *scope = NULL;
   const size_t begin = run->out->length;

@@ -282,7 +282,8 @@ static mica_status merge_by_rank(word *w) {
   return status;
 }
 
-/* Each merge removes a symbol and replaces its candidate by at most two new ones. */
+/* Merges neighbours until none have a rank, in order of rank. Each merge removes a symbol and replaces its candidate
+ * by at most two, so the heap never has more than 2 * count candidates. */
 static mica_status merge_all(word *w) {
   const mica__model *model = &w->tokenizer->model;
   mica__symbol *symbols = w->work->symbols;

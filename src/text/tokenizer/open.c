@@ -64,7 +64,8 @@ static mica_status parse(const cJSON *root, mica_tokenizer *t) {
   return t->vocab.size > 0 ? MICA_OK : mica__fail(MICA_E_FORMAT, "the file has no tokens");
 }
 
-/* JSON of this size makes about a million heap blocks, which are freed between blocks of the vocabulary. */
+/* JSON of more bytes than this makes about a million heap blocks, which are freed between blocks of the vocabulary.
+ * Freed memory is then returned to the system. */
 #define LARGE_BYTES ((size_t)4 << 20)
 
 static mica_status parse_json(mica_tokenizer *tokenizer) {
