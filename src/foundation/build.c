@@ -57,8 +57,8 @@ mica_value mica__build_logits(mica_nn *nn, const mica_foundation_info *i, mica_v
   return finish_logits(i, mica_matmul(x, mica_transpose(table, MICA_AXES(1, 0))));
 }
 
-/* Features of the first end token, (B, C). Old files say that the end token is 2; it is then the token with the largest
- * id. */
+/* Features of the first end token of each text, (B, C). Old files name token 2 as the end; then the token with the
+ * largest id, where it occurs first, is the end. */
 static mica_value end_rows(const mica__network_build *b, mica_value x) {
   const mica_foundation_info *i = b->info;
   mica_value ids = b->how->ids;

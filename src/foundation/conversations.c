@@ -195,7 +195,8 @@ static mica_status new_row(mica_conversations *c, row **made) {
   return MICA_OK;
 }
 
-/* Puts the conversation into the first of the latest rows that has room for it. */
+/* Puts the conversation into the first of the latest rows that has room for it, else into a new row. Leaves it out
+ * if no token of it is learned, or if it is longer than a row. */
 static mica_status put(mica_conversations *c) {
   enum { LATEST = 64 };
   const int64_t context = c->info.context, vocabulary = c->model->info.vocabulary;

@@ -103,7 +103,7 @@ static mica_status make_inputs(mica_decoder *d) {
   return make_tensor(d, MICA_SHAPE(1), &d->prompt.slots);
 }
 
-/* The bytes of the caches per position. */
+/* The bytes of the caches per position of a slot. */
 static size_t count_bytes(const mica_decoder *d, const mica_nn *nn) {
   size_t bytes = 0;
   for (size_t p = 0; p < mica_nn_parameter_count(nn); p++) {

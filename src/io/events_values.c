@@ -84,7 +84,7 @@ static void make_scale(void) {
   }
 }
 
-/* Searches between the buckets of the two powers of two around the value. */
+/* Finds a value's bucket: searches between the buckets of the two powers of two around the value. */
 static int bucket_of(float value) {
   int exponent = 0;
   if (value == 0) return BUCKETS;

@@ -119,7 +119,7 @@ mica_status mica__gguf_sort_keys(mica_status status, const char *path, const mic
 
 /* --- values --- */
 
-/* Copies an element of a numeric value, at any address; 0 if the kind is not a number. */
+/* Returns the bits of an element of a numeric value, which may be at any address; 0 if the kind is not a number. */
 static uint64_t bits_at(const mica_gguf_value *value, size_t index) {
   const unsigned char *at = value->data;
   switch (mica__gguf_kind_bytes((uint32_t)value->kind)) {

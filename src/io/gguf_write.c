@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A file that is being written: its header, and on a big-endian host room for numbers in the file's byte order. */
+/* A file that is being written: its header, and what the header says of the tensors. */
 typedef struct writer {
   const char *path;
   mica__text header;
