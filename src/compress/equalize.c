@@ -59,7 +59,8 @@ static bool is_pair(const mica__layer *a, const mica__layer *b) {
   return b->shown.weight.dim[1] == channels || (b->shown.weight.dim[1] == 1 && b->shown.weight.dim[0] == channels);
 }
 
-/* The largest magnitude in the second layer's weight for channel c. */
+/* The largest magnitude in the second layer's weight for channel c, times the factors of the layer's norm if it has
+ * one. */
 static double range_in(const pair *p, const float *w2, int64_t c) {
   const mica_shape shape = p->second->shown.weight;
   const int64_t row = mica__row_of(shape), inputs = shape.dim[1], window = row / inputs;

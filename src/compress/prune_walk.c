@@ -16,8 +16,7 @@ int32_t mica__prune_root(const mica_pruning *p, int32_t atom) {
 static void join(mica_pruning *p, int32_t a, int32_t b) {
   a = mica__prune_root(p, a);
   b = mica__prune_root(p, b);
-  /* The smaller atom becomes the root, so atom 0 is the root of everything joined to it. Path halving keeps paths
-   * short. */
+  /* The smaller atom becomes the root, so atom 0 is the root of everything joined to it. */
   if (a < b)
     p->parent[b] = a;
   else

@@ -160,7 +160,8 @@ static mica_status add_input(mica__tensors *t, const work *k, float scale, int z
   return mica__tensors_add(t, mica__part_of(name, "input_zero"), MICA_U8, MICA_SCALAR, data, 1);
 }
 
-/* The range of the input, for 256 steps. */
+/* Chooses the range of a quantised input, for 256 steps, or takes the learned step. Adds scale and zero point to the
+ * tensors, unless an earlier layer reads the same input. */
 static mica_status choose_input(const mica_calibration *c, const mica__quantize_choices *all,
                                 const mica__float_weights *file, size_t index, mica__tensors *t, work *k) {
   const mica__layer *layer = k->choice->layer;

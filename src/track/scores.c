@@ -25,7 +25,7 @@ typedef struct scoring {
   size_t cost_room;
   int64_t *column_of, *matched; /* per row of costs; per true track: boxes with a match */
   size_t row_room;
-  size_t *last, *rows, *columns; /* per true track: the found track of the last match, plus 1; the boxes left */
+  size_t *last, *rows, *columns; /* per true track: the found track of the last match, plus 1; unmatched boxes */
   bool *taken;                   /* found boxes of the frame with a match */
   double overlaps;
   mica_track_scores *out;
@@ -70,7 +70,8 @@ static mica_status check_twice(const tracks *t, const char *which) {
   return status;
 }
 
-/* Sorts boxes, without those whose score is 0 if `counted`. */
+/* Sorts boxes by frame and finds their tracks. `counted`: boxes with a score of 0 are left out. Refuses boxes
+ * without an id, boxes with bad coordinates, and two boxes with one id in a frame. */
 static mica_status sort(tracks *t, const mica_track_box *boxes, size_t count, bool counted, const char *which) {
   t->boxes = calloc(count + 1, sizeof *t->boxes);
   t->ids = calloc(count + 1, sizeof *t->ids);
