@@ -133,13 +133,14 @@ bool mica__check_has_dtype(const mica__check *check, mica_dtype dtype) {
   return dtype != MICA_F64 || mica_engine_device(check->engine)->features & MICA_FEATURE_FP64;
 }
 
-/* Fills with poison: a NaN in every floating type, else a value that no test expects. */
+/* Fills with poison: a NaN in every floating type, else bytes 0x5a, which no test expects. */
 static void poison(mica_dtype dtype, unsigned char *data, size_t bytes) {
   memset(data, mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT ? 0xff : 0x5a, bytes);
 }
 
 /* Makes a tensor between guard bytes. values: its elements, which out->values then holds as the dtype rounds them;
- * NULL: the tensor is filled with poison, and out->values is NULL. */
+ * NULL: the tensor is filled with poison, and out->values is NULL. MICA_E_BUILD if the driver ended an earlier
+ * process in this group of cases. */
 static mica_status make(mica__check *check, mica_dtype dtype, mica_shape shape, const double *values,
                         mica__check_tensor *out) {
   mica__check_tensor t = {.first_byte = GUARD_BYTES};

@@ -1,5 +1,5 @@
 /* ops/select/check.h: compares kernels with a reference, for the doctor (a quick grid, on any user's device) and for
- * tests (a full grid). Each op has a check function; the naive references are beside the ops. */
+ * tests (a full grid). An op's check (mica__op.check) and its naive reference are in the op's folder. */
 #ifndef MICA_OPS_SELECT_CHECK_H
 #define MICA_OPS_SELECT_CHECK_H
 
@@ -31,12 +31,13 @@ typedef struct mica__check {
   size_t groups;                 /* begun so far */
   size_t cases;                  /* of the lines so far */
   mica__text run;                /* KERNEL.VARIANT of every line with cases, each between newlines */
-  bool launches;                 /* mica__check_launches ran: kernels that it did not launch are reported as skipped */
+  bool launches;                 /* mica__check_launches ran: variants that no case ran are then reported as skipped */
   bool dry_run;                  /* conv and gemm: cases are made and counted, not launched */
   mica__doctor_watch *watch;     /* may be NULL */
   size_t open;                   /* groups begun and not ended */
-  const mica__doctor_end *ended; /* the driver ended a process in the open group: its cases are skipped */
-  bool was_ended;                /* ended in any group of the op */
+  const mica__doctor_end *ended; /* how the driver ended an earlier process in the open group, whose cases now fail
+                                  * with MICA_E_BUILD; else NULL */
+  bool was_ended;                /* `ended` was set in any group of the op */
 } mica__check;
 
 /* The cases of one variant, combined into one line of the report. */
@@ -46,21 +47,22 @@ typedef struct mica__check_group {
   char cases[128];
   size_t case_count;
   double worst;
-  mica_status status; /* of the first case that was wrong */
+  mica_status status; /* of the last case that was not right */
   char message[512];
 } mica__check_group;
 
-/* Begins a group. Others may begin before it ends, to report its cases by kernel and variant (launch_check.c). The
- * end of a process by the driver is looked up for the outermost group alone. */
+/* Begins a group. Other groups may begin before it ends, to report its cases by kernel and variant (launch_check.c).
+ * Only for the outermost group it is looked up whether the driver ended an earlier process in it. */
 mica__check_group mica__check_begin(mica__check *check, const char *kernel, const char *variant, const char *cases);
-/* Tells the watching process, if there is any, that this is launched next. */
+/* Tells the watching process, if there is one, that this variant is launched next. */
 void mica__check_tell(mica__check *check, const char *kernel, const char *variant);
 /* Notes the result of a case: MICA_OK, or a status whose message is the current one; `where` names the case ("f16
- * n=17"). Returns true if the group continues: it ends at the first wrong case. */
+ * n=17"). Returns true if the case was right; most checks end the group at the first wrong one. */
 bool mica__check_note(mica__check_group *group, mica_status status, const char *where, ...)
     __attribute__((format(printf, 3, 4)));
-/* Reports the group unless it has no cases. A status that says nothing about the kernel (not MICA_E_NUMERIC,
- * MICA_E_BUILD or MICA_E_UNSUPPORTED) is returned: the examination cannot continue. */
+/* Ends the group and reports it, unless it has no cases. Returns the group's status if that says nothing about the
+ * kernel (it is not MICA_E_NUMERIC, MICA_E_BUILD or MICA_E_UNSUPPORTED): the examination cannot continue. Else
+ * MICA_OK. */
 MICA_CHECKED mica_status mica__check_end(mica__check_group *group);
 
 /* Reports as skipped a kernel or an implementation that ran no case, with the reason: the compiler's fault in it, if
@@ -71,7 +73,8 @@ MICA_CHECKED mica_status mica__check_end(mica__check_group *group);
 void mica__check_skip(mica__check *check, const char *name, const mica__kernel_desc *kernel,
                       const mica__variant *variant, const char *cases, bool tried);
 
-/* A tensor on the device, between guard bytes, and its elements on the host as doubles (NULL for an output). */
+/* A tensor on the device, between guard bytes, and its elements on the host as doubles (NULL for an output). Freed
+ * with mica__check_free. */
 typedef struct mica__check_tensor {
   mica_tensor *tensor;
   double *values;
@@ -80,38 +83,38 @@ typedef struct mica__check_tensor {
   size_t first_byte, bytes, total_bytes;
 } mica__check_tensor;
 
-/* A contiguous tensor of random values from -bound to bound, rounded to the dtype. */
+/* Makes a contiguous tensor of random values from -bound to bound, rounded to the dtype. */
 mica_status mica__check_input(mica__check *check, mica_dtype dtype, mica_shape shape, double bound,
                               mica__check_tensor *out);
-/* A contiguous tensor of the caller's values, rounded to the dtype. */
+/* Makes a contiguous tensor of the caller's values, rounded to the dtype. */
 mica_status mica__check_input_values(mica__check *check, mica_dtype dtype, mica_shape shape, const double *values,
                                      mica__check_tensor *out);
-/* A tensor full of poison: NaN in floating types, a bit pattern in others. out->values is NULL. */
+/* Makes a tensor full of poison: NaN in floating types, a bit pattern in others. out->values is NULL. */
 mica_status mica__check_output(mica__check *check, mica_dtype dtype, mica_shape shape, mica__check_tensor *out);
 void mica__check_free(mica__check_tensor *t);
 
 /* Waits for the queue and compares the tensor with want: element i may be bound[i] off; equal infinities and two
- * NaNs are right. Also checks that the guards are untouched. Raises group->worst to the largest share of its bound
- * that an error takes. MICA_E_NUMERIC names the first wrong element, its value, the reference and the bound, or else
- * the first byte of a guard that was overwritten. */
+ * NaNs are right. Also checks that the guards are untouched. Raises group->worst to the largest error, as a share of
+ * its bound; infinity if an element is wrong. MICA_E_NUMERIC names the first wrong element, its value, the reference
+ * and the bound, or else the first byte of a guard that was overwritten. */
 mica_status mica__check_compare(mica__check_group *group, const mica__check_tensor *got, const double *want,
                                 const double *bound);
 
-/* Uniform in [-1, 1). */
+/* Returns a random number, uniform from -1 to 1. */
 double mica__check_random(mica__check *check);
 
-/* True if the device can hold tensors of this type. */
+/* True if the device can compute with this type: for f64 it needs MICA_FEATURE_FP64. */
 bool mica__check_has_dtype(const mica__check *check, mica_dtype dtype);
 
-/* Runs one op's check and adds the numbers of its lines to *summary. */
+/* Runs one op's check and adds the numbers of lines that passed, failed and were skipped to *summary. */
 struct mica__op;
 mica_status mica__check_run(mica_engine *engine, const struct mica__op *op, mica__check_level level, mica_doctor_fn *fn,
                             void *user, mica_doctor_summary *summary);
-/* Runs one op's check on the doctor's grid. watch: may be NULL. */
+/* Runs one op's check on the doctor's quick grid. watch: may be NULL. */
 mica_status mica__check_watched(mica_engine *engine, const struct mica__op *op, mica__doctor_watch *watch,
                                 mica_doctor_fn *fn, void *user, mica_doctor_summary *summary);
-/* Lists the lines and numbers of cases that a check would have on any device, without launching anything, for an op
- * that chooses among implementations (conv, gemm). */
+/* Reports the lines, with their numbers of cases, that a check would have on any device, without launching anything.
+ * For an op that chooses among implementations (conv, gemm). */
 mica_status mica__check_list(mica_engine *engine, const struct mica__op *op, mica__check_level level,
                              mica_doctor_fn *fn, void *user, mica_doctor_summary *summary);
 

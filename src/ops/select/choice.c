@@ -20,7 +20,7 @@ const char *mica__choice_format(const mica__choice *choice, char text[MICA__TUNI
   return text;
 }
 
-/* Applies one "NAME=VALUE". */
+/* Applies one "NAME=VALUE" to the variant. False if it is malformed, or the kernel has no such parameter or value. */
 static bool apply_value(const mica__kernel_desc *desc, const char *word, mica__variant *variant) {
   const char *equals = strchr(word, '=');
   char macro[64], *rest = NULL;
@@ -82,8 +82,8 @@ static void plan_task(const mica__impl *impl, mica__task *task) {
   if (impl->plan) impl->plan(task);
 }
 
-/* True if a check or a tuner found the implementation wrong with this variant. If the implementation has its kernel's
- * name, the kernel's entries count. */
+/* True if IMPLEMENTATION.VARIANT is in quarantine, because a check or a tuner found it wrong. An implementation with
+ * the same name as its kernel shares the kernel's entries. */
 static bool is_bad_with(mica_engine *engine, const mica__impl *impl, const mica__variant *variant) {
   char name[MICA__TUNING_TEXT];
   snprintf(name, sizeof name, "%s.%s", impl->name, variant->name);
@@ -106,8 +106,8 @@ bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const
   return !choice->impl->decline(&task);
 }
 
-/* The reason why an implementation does not take the problem on a device, ignoring tuning and quarantine. NULL if it
- * does; the task is then planned. */
+/* Returns the reason why an implementation is not chosen by the list's order on a device, before the tuner's results
+ * and quarantine are looked up. NULL if there is no reason; the task is then planned. */
 static const char *declines(const mica__impl *impl, mica__task *task) {
   /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): no list of implementations is empty. */
   const char *reason = is_left_out(impl) ? "it is left out by request"
@@ -126,9 +126,9 @@ const mica__impl *mica__route(const mica__impl *const *list, const void *problem
   return *list;
 }
 
-/* The reason why an implementation is not used for the task on the engine's device; NULL if it is. If the first
- * variant of its kernel that fits is in quarantine, the task gets the next one, whatever the implementation would
- * choose itself. */
+/* Returns the reason why an implementation is not used for the task on the engine's device; NULL if it is used. If
+ * the first variant of its kernel that fits is in quarantine, the task gets the next one, whatever the
+ * implementation would choose itself. */
 static const char *reason_against(mica_engine *engine, const mica__impl *impl, mica__task *task) {
   task->variant = NULL;
   const char *reason = declines(impl, task);
@@ -200,7 +200,7 @@ mica_status mica__choose_and_launch(mica_queue *queue, const mica__impl *const *
     mica__choice choice = mica__choose(engine, list, problem, key);
     mica__attempt_begin();
     mica_status status = mica__choice_launch(queue, &choice, problem);
-    /* If a driver cannot compile the preferred kernel, that costs speed, not the result. */
+    /* If a driver cannot compile or start the preferred kernel, a slower one gives the result. */
     bool lame = status == MICA_E_BUILD || status == MICA_E_UNSUPPORTED, last = is_reference(list, choice.impl);
     if (lame && !last) {
       mica__log(MICA_LOG_LEVEL_WARNING, "%s is left out: %s", choice.impl->name, mica_error_message());

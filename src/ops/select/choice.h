@@ -1,8 +1,8 @@
-/* ops/select/choice.h: an implementation with the values of its kernel's parameters: what a tuner tries and keeps, and
- * what an op launches.
+/* ops/select/choice.h: a choice is an implementation with the values of its kernel's parameters. A tuner tries and
+ * keeps choices, and an op launches one.
  *
- * As text, in the tuner's file and in reports, it is the implementation, the shipped variant from which it starts, and
- * the values that differ from that variant: "gemm_gpu nvidia.128x64 MICRO_M=4". */
+ * A choice as text, in the tuner's file and in reports, is the implementation, the shipped variant from which it
+ * starts, and the values that differ from that variant: "gemm_gpu nvidia.128x64 MICRO_M=4". */
 #ifndef MICA_OPS_SELECT_CHOICE_H
 #define MICA_OPS_SELECT_CHOICE_H
 
@@ -14,25 +14,26 @@
 typedef struct mica__choice {
   const mica__impl *impl;
   const mica__variant *base; /* NULL: the implementation decides by itself for each problem */
-  mica__variant variant;     /* base with other values */
+  mica__variant variant;     /* base, perhaps with other values */
   bool planned;              /* true: `task` is planned for the problem that mica__choose got */
   mica__task task;
 } mica__choice;
 
-/* "gemm_gpu nvidia.128x64 MICRO_M=4". */
+/* Writes the choice as text, such as "gemm_gpu nvidia.128x64 MICRO_M=4", and returns `text`. */
 const char *mica__choice_format(const mica__choice *choice, char text[MICA__TUNING_TEXT]);
 
-/* False if the text names an unknown implementation, variant or parameter, or a value that the parameter does not take:
- * an older version may have written it. */
+/* Reads a choice from its text. False if the text is too long or names an implementation, a variant, a parameter or
+ * a value that does not exist: another version may have written it. */
 bool mica__choice_parse(const mica__impl *const *list, const char *text, mica__choice *choice);
 
 /* True if the choice may be launched for the problem on the engine's device: its implementation can compute the
- * problem and does not decline it, its variant fits the device, and neither is in quarantine or left out. */
+ * problem and does not decline it, its variant fits the device, and neither is in quarantine or excluded
+ * (mica__choice_leave_out). */
 bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const void *problem);
 
-/* Chooses what to launch for a problem: the tuner's best for `key` if it is open, else the first implementation of the
- * list that takes the problem and is not in quarantine, else the last one, the reference. Logs at level debug why the
- * implementations before it decline. */
+/* Chooses what to launch for a problem: the tuner's best for `key` if it is open, else the first implementation of
+ * the list that takes the problem and is not in quarantine, else the last one, the reference. For each
+ * implementation before the chosen one, logs at level debug why it was not chosen. */
 mica__choice mica__choose(mica_engine *engine, const mica__impl *const *list, const void *problem, const char *key);
 
 /* The first implementation of the list that takes the problem on this device, else the last one, the reference.
@@ -44,12 +45,12 @@ const mica__impl *mica__route(const mica__impl *const *list, const void *problem
  * excluded. Call it while no other thread uses the library. */
 bool mica__choice_leave_out(const char *name);
 
-/* Puts the choice into quarantine for this engine, because it could not be compiled or started. The reason that is
- * stored is mica_error_message(). */
+/* Puts the choice into quarantine for as long as the engine lives, because it could not be compiled or started. The
+ * reason that is stored is mica_error_message(). */
 mica_status mica__choice_avoid(mica_engine *engine, const mica__choice *choice);
 
-/* Chooses and queues. If the choice cannot be compiled or started here, avoids it from now on and tries the next one,
- * down to the reference. */
+/* Chooses and queues. If the choice cannot be compiled or started here (MICA_E_BUILD, MICA_E_UNSUPPORTED), avoids it
+ * from now on and tries the next one, down to the reference, whose failure is returned. */
 mica_status mica__choose_and_launch(mica_queue *queue, const mica__impl *const *list, const void *problem,
                                     const char *key);
 
@@ -60,16 +61,16 @@ mica_status mica__choose_and_launch(mica_queue *queue, const mica__impl *const *
 mica_status mica__choose_for_check(mica_queue *queue, const mica__impl *const *list, const void *problem,
                                    const char *variant);
 
-/* Queues the choice for a problem. */
+/* Queues the choice for a problem that mica__choice_is_open allows. */
 mica_status mica__choice_launch(mica_queue *queue, const mica__choice *choice, const void *problem);
 
-/* Lists all choices for a problem that mica__choice_is_open allows: each implementation, alone and, if it is allowed
- * alone, with each shipped variant of its kernel. The caller frees *choices unless the call fails. */
+/* Lists all choices for a problem that mica__choice_is_open allows: each implementation without a variant, and, if
+ * this one is allowed, with each shipped variant of its kernel. The caller frees *choices unless the call fails. */
 mica_status mica__choices_of(mica_engine *engine, const mica__impl *const *list, const void *problem,
                              mica__choice **choices, size_t *count);
 
-/* Lists the neighbours of a choice: one numeric parameter changed to each of its other values; none if the choice
- * has no variant. The caller frees *choices unless the call fails. */
+/* Lists the neighbours of a choice: one numeric parameter changed to each of its other values, whether open or not;
+ * an empty list if the choice has no variant. The caller frees *choices unless the call fails. */
 mica_status mica__choice_neighbours(const mica__choice *choice, mica__choice **choices, size_t *count);
 
 #endif

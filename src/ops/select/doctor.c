@@ -29,13 +29,14 @@ static bool holds(const mica__text *names, const char *name) {
   return names->data && strstr(names->data, line);
 }
 
-/* If the cache directory cannot be written, the finding is lost but the examination goes on. */
+/* Logs a finding that could not be saved, for example if the cache directory is read-only. The examination goes on. */
 static void log_unless_ok(mica_status status) {
   if (status != MICA_OK)
     mica__log(MICA_LOG_LEVEL_INFO, "could not save what the doctor found: %s", mica_error_message());
 }
 
-/* Wrong results and failed builds count against a variant; other failures, such as a lack of memory, do not. */
+/* Receives a line of the check and passes it on to the caller. Wrong results and failed builds put the variant into
+ * quarantine; other failures, such as a lack of memory, do not. */
 static void take_note(void *user, const mica_doctor_line *line) {
   examination *e = user;
   char name[MICA__TUNING_TEXT];
@@ -57,9 +58,9 @@ static void unquarantine(examination *e, const char *name) {
     log_unless_ok(mica__tuning_unquarantine(e->engine, name));
 }
 
-/* Releases variants from quarantine that an earlier examination found wrong, perhaps with another driver: those that
- * passed now, and those without a line of their own, whose kernel runs only inside implementations, which have
- * lines. */
+/* Releases variants that an earlier examination put into quarantine, perhaps with another driver, and that did not
+ * fail now. These passed now, or have no line of their own: their kernels run only inside implementations, and the
+ * lines are named after the implementations. */
 static void release(examination *e, const mica__op *op) {
   for (const mica__kernel_desc *const *kernel = op->kernels; kernel && *kernel; kernel++)
     for (int v = 0; v < (*kernel)->variant_count; v++) {

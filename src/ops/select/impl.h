@@ -16,7 +16,7 @@
 /* A problem for an implementation, and its plan: blocking, launch geometry, sizes of workspaces. A plan is made once,
  * then read by `decline` and `launch`. */
 typedef struct mica__task {
-  const void *problem; /* the op's struct: mica__gemm, mica__conv */
+  const void *problem; /* the op's struct, such as mica__gemm or mica__conv */
   const mica_device_info *device;
   mica_engine *engine;          /* NULL for a device that need not be present; quarantine is then unknown */
   const mica__variant *variant; /* of the implementation's kernel; NULL: whichever suits problem and device */
@@ -37,23 +37,25 @@ typedef struct mica__impl {
   const char *name;
   /* The kernel whose variants it can run with; NULL if the kernels are another library's (then only_tuned). */
   const mica__kernel_desc *kernel;
-  /* Returns NULL if launch can compute the problem at all, on any device and however slowly; else the reason in a few
-   * words: "the filter is not 3 x 3". Checks run everything that this allows. NULL: it computes everything. */
+  /* Returns NULL if launch can compute the problem at all, on any device and however slowly; else the reason in a
+   * few words: "the filter is not 3 x 3". Checks run every problem that is allowed here. NULL: it computes
+   * everything. */
   const char *(*unable)(const void *problem);
-  /* Fills task->plan from the rest of the task, for a problem that it can compute. NULL: nothing to plan. */
+  /* Fills task->plan from the rest of the task, for a problem that the implementation can compute. NULL: nothing to
+   * plan. */
   void (*plan)(mica__task *task);
-  /* Returns NULL if it takes a planned task on this device; else the reason, a property of the problem or the device in
-   * a few words: "the matrices are large". Builds and allocates nothing. */
+  /* Returns NULL if the implementation takes a planned task on its device; else the reason, a property of the
+   * problem or the device in a few words: "the matrices are large". Builds and allocates nothing. */
   const char *(*decline)(const mica__task *task);
   /* Never chosen by the list's order, only if a tuner found it best. */
   bool only_tuned;
   /* Queues the kernels of a planned task; does not wait. Does not call decline, so that tests and the doctor can run
    * GPU kernels on a CPU. */
   mica_status (*launch)(mica_queue *queue, const mica__task *task);
-  /* For checks and tuners: writes, for `count` elements of the result, the sum of the absolute values of its terms, if
-   * this is not the plain sum's (fast algorithms add and subtract before they multiply). at: the elements, by index in
-   * the result's memory; NULL: the first `count`. a and b are the operands in the reference's order; variant as in a
-   * task. NULL: the plain sum's. */
+  /* For checks and tuners: writes, for `count` elements of the result, the sum of the absolute values of the terms
+   * that the implementation adds. Fast algorithms, which add and subtract before they multiply, have other terms
+   * than the plain sum; NULL: the plain sum's. at: the elements, by index in the result's memory; NULL: the first
+   * `count`. a and b are the operands in the reference's order; variant as in a task. */
   void (*magnitude)(const void *problem, const mica__variant *variant, const double *a, const double *b,
                     const int64_t *at, int64_t count, double *magnitude);
 } mica__impl;

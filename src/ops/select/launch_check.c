@@ -24,8 +24,8 @@ static mica_status note(mica__launch_notes *notes, const mica__kernel_desc *desc
   return MICA_OK;
 }
 
-/* The first variant of these classes whose vectors and instructions the device has, else the first of these classes,
- * else NULL. If device is NULL, the first of these classes. */
+/* Returns the first variant of these classes whose vectors and instructions the device has, else the first of these
+ * classes, else NULL. If device is NULL, the first of these classes. */
 static const mica__variant *of_classes(const mica__kernel_desc *desc, unsigned classes,
                                        const mica_device_info *device) {
   const mica__variant *first = NULL;
@@ -103,7 +103,8 @@ static void free_run(run *r) {
   free(r->attrs);
 }
 
-/* Computes the reference result, and the reference on absolute values, which bounds the error of sums. */
+/* Computes the reference's result, and the reference on absolute values: the magnitude from which a sum's error is
+ * bounded. */
 static mica_status evaluate(const mica__op *op, const mica__launch_case *c, run *r) {
   const double *plain[MICA__CHECK_INPUTS] = {0}, *magnitudes[MICA__CHECK_INPUTS] = {0};
   for (int32_t i = 0; i < c->input_count; i++) {
@@ -121,7 +122,7 @@ static mica_status evaluate(const mica__op *op, const mica__launch_case *c, run 
   return op->evaluate(&eval);
 }
 
-/* Makes input i, whose values the case's `fill` gives (bit `filled`), or which are random whole numbers from 0 to
+/* Makes input i: the case's `fill` gives its values (bit `filled`), or they are random whole numbers from 0 to
  * limit. */
 static mica_status make_values(mica__check *check, const mica__launch_case *c, int32_t i, double limit,
                                mica__check_tensor *input) {
@@ -161,7 +162,7 @@ static mica_status make_output(mica__check *check, int32_t k, run *r) {
   return MICA_OK;
 }
 
-/* Replaces the magnitudes of a result by its bounds. */
+/* Replaces the magnitudes of result k by the errors that are allowed. */
 static void find_bounds(const mica__launch_case *c, int32_t k, run *r) {
   mica_dtype dtype = r->types[k].dtype, compute = dtype == MICA_F16 || dtype == MICA_BF16 ? MICA_F32 : dtype;
   double *bound = r->magnitude[k], largest = 0;
@@ -203,14 +204,15 @@ static mica_status run_case(mica__check_group *group, const mica__op *op, const 
     if (outputs[k]) MICA_TRY(mica__check_compare(group, &r->outputs[k], r->want[k], r->magnitude[k]));
   }
   if (!(op->updates & 1)) return MICA_OK;
-  /* Launches once more with the first operand in the result's memory. */
+  /* This op may write its result over the first operand: launches once more with that operand in the result's
+   * memory. */
   MICA_TRY(mica_op_copy(check->queue, inputs[0], outputs[0]));
   inputs[0] = outputs[0];
   MICA_TRY(op->launch(&exec));
   return mica__check_compare(group, &r->outputs[0], r->want[0], r->magnitude[0]);
 }
 
-/* The groups of one class: one per kernel and variant; the first is for launches that fail before any kernel. */
+/* The groups of one device class: one per kernel and variant; the first is for launches that fail before any kernel. */
 typedef struct class_groups {
   mica__check_group list[1 + MICA__LAUNCH_NOTES];
   const mica__variant *variants[1 + MICA__LAUNCH_NOTES];

@@ -1,5 +1,5 @@
-/* ops/select/launch_check.h: the check of ops that launch kernels of their own. It compares launches with the variants
- * of every device class with the op's reference on whole tensors. */
+/* ops/select/launch_check.h: the check of ops that launch kernels themselves. It launches each case with the
+ * variants of every device class, and compares whole results with the op's reference. */
 #ifndef MICA_OPS_SELECT_LAUNCH_CHECK_H
 #define MICA_OPS_SELECT_LAUNCH_CHECK_H
 
@@ -14,36 +14,36 @@ typedef struct mica__launch_case {
   mica__type inputs[MICA__CHECK_INPUTS];
   int32_t input_count;
   double bound[MICA__CHECK_INPUTS]; /* inputs are random from -bound to bound; integers are truncated. 0 means 2 */
-  /* The number of terms in a result's sum, for its tolerance; 0 if elements are moved or counted exactly. */
+  /* The number of terms in a result's sum, for its tolerance; 0 if every element must be exact. */
   double terms;
   /* The bound is that of a sum whose terms add up to the result's largest element. For ops that are not sums, where the
    * reference on absolute values would give no bound. */
   bool normwise;
   const char *variants[2]; /* mica__exec.variant, on a CPU and on a GPU */
   uint32_t unwanted;       /* bit k: the launch gets no tensor for result k */
-  uint32_t whole;          /* bit k: input k is floating, but its values are whole numbers of at least 0 */
+  uint32_t whole;          /* bit k: the values of input k are whole numbers of at least 0 */
   /* Bit k: `fill` makes the `count` values of input k; its bound is not used. */
   uint32_t filled;
   void (*fill)(mica__check *check, const struct mica__launch_case *c, int32_t input, double *values, int64_t count);
 } mica__launch_case;
 
-/* Runs all cases for each class and reports one line per kernel and variant that the launches used. A wrong result
- * counts against every kernel of its launch, a failed build only against the kernel that was asked for last. Fails
- * only if the check itself cannot go on. */
+/* Runs all cases for each device class and reports one line per kernel and variant that the launches used. A wrong
+ * result counts against every kernel of its launch, a failed build only against the kernel that was asked for last.
+ * Fails only if the check itself cannot go on. */
 mica_status mica__check_launches(mica__check *check, const mica__op *op, const char *cases,
                                  const mica__launch_case *list, size_t count);
-/* As mica__check_launches, but only for the classes whose MICA__ON_... bits are set in `on`: cases that name a variant
- * for one class say nothing new about another. */
+/* mica__check_launches for only the classes whose MICA__ON_... bits are set in `on`: cases that name a variant for
+ * one class say nothing new about another. */
 mica_status mica__check_launches_on(mica__check *check, const mica__op *op, const char *cases, unsigned on,
                                     const mica__launch_case *list, size_t count);
 
-/* The values of a kernel for a launch: its variant for exec->classes, or, if these are 0 or it has none for them,
- * the choice of mica__kernel_choose, which skips variants in quarantine. MICA_E_UNSUPPORTED if no variant is left,
- * or if the platform's compiler is known to fail on it. */
+/* Gets the values of a kernel's parameters for a launch: from its variant for exec->classes, or, if these are 0 or
+ * the kernel has no variant for them, from the choice of mica__kernel_choose, which skips variants in quarantine.
+ * MICA_E_UNSUPPORTED if no variant is left, or if the platform's compiler is known to fail on it. */
 MICA_CHECKED mica_status mica__exec_values(const mica__exec *exec, const mica__kernel_desc *desc, int32_t *values);
 
-/* The values of a variant that the launch has chosen itself. MICA_E_UNSUPPORTED if the platform's compiler is known
- * to fail on it. */
+/* Gets the values of a variant that the launch has chosen itself. MICA_E_UNSUPPORTED if the platform's compiler is
+ * known to fail on it. */
 MICA_CHECKED mica_status mica__exec_variant(const mica__exec *exec, const mica__kernel_desc *desc,
                                             const mica__variant *variant, int32_t *values);
 
@@ -55,14 +55,14 @@ bool mica__exec_takes(const mica__exec *exec, const mica__kernel_desc *desc);
 MICA_CHECKED mica_status mica__exec_choose(const mica__exec *exec, const mica__impl *const *list, const void *problem,
                                            const char *key);
 
-/* MICA__ON_CPU or MICA__ON_GPU: the class of kernels for a launch. */
+/* Returns the class of kernels for a launch: MICA__ON_CPU or MICA__ON_GPU. */
 unsigned mica__exec_class(const mica__exec *exec);
 
 /* For mica__impl.decline: NULL if the launch may use the kernel (mica__exec_takes), else the reason. exec is NULL if
  * mica__route asks; a variant must then fit task->device. */
 const char *mica__exec_declines(const mica__exec *exec, const mica__task *task, const mica__kernel_desc *desc);
 
-/* The kernels and variants of a launch, noted by mica__exec_variant, which mica__exec_values calls too. */
+/* The kernels and variants of a launch, each once, noted by mica__exec_variant, which mica__exec_values calls too. */
 #define MICA__LAUNCH_NOTES 12
 typedef struct mica__launch_notes {
   struct {
@@ -71,7 +71,7 @@ typedef struct mica__launch_notes {
     const char *fault; /* the compiler's fault, for which the kernel was declined; NULL: launched */
   } list[MICA__LAUNCH_NOTES];
   size_t count;
-  struct mica__check *check; /* notified of each launch; may be NULL */
+  struct mica__check *check; /* tells the watching process of each kernel before its launch; may be NULL */
 } mica__launch_notes;
 
 #endif

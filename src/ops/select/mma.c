@@ -9,7 +9,7 @@
 
 #define TYPE(name) (1u << MICA_##name)
 
-/* The types that a unit takes, as bits 1u << mica_dtype. */
+/* The types that a matrix unit multiplies, as bits 1u << mica_dtype. */
 static const unsigned types_of[] = {
     [MICA__MMA_PTX] = TYPE(F32) | TYPE(F16) | TYPE(BF16) | TYPE(I8),
     [MICA__MMA_MFMA] = TYPE(F32) | TYPE(F16) | TYPE(BF16) | TYPE(I8),
@@ -57,15 +57,15 @@ mica_status mica__mma_check(mica_engine *engine, const mica__kernel_desc *desc, 
   return mica__mma_prove(engine, unit, type);
 }
 
-/* Bytes per cycle that a unit of an H200 copies into local memory: 14.6 to 16, measured with four layouts, three types
- * and tiles of 128 x 128 and 64 x 64. Older units were never measured. */
+/* Bytes per cycle that a compute unit of an H200 copies into local memory: 14.6 to 16, measured with four layouts,
+ * three types and tiles of 128 x 128 and 64 x 64. Older GPUs were never measured. */
 #define COPIED_BYTES 15.5
 #define COPIES_MEASURED_ON 90
 #define STEP_BYTES (MICA__MMA_STEP * 16)
 
-/* Cycles of a step in the main loop if copies were free, from a model of the unit's schedulers: 484 for a tile of
- * 128 x 128, if two groups share a unit; 827 for the same number of elements of a tile of 256 x 128, which has half
- * the depth and eight warps that wait at one barrier. */
+/* Cycles of a step in the main loop if copies were free, from a model of a compute unit's schedulers: 484 for a tile
+ * of 128 x 128, if two groups share a unit; 827 for the same number of elements of a tile of 256 x 128, which has
+ * half the depth and eight warps that wait at one barrier. */
 static double loop_cycles(mica__mma_tile tile) {
   return (double)(tile.m * tile.n) / (128 * 128) * (tile.depth < MICA__MMA_STEP ? 827 : 484);
 }
@@ -82,7 +82,7 @@ static double busy(mica__mma_tile tile, const mica_device_info *device) {
   return area >= 1 ? 1 : tile.n >= 128 ? 0.77 : 0.57;
 }
 
-/* The steps lost while a group waits for its first tiles and writes its result. */
+/* The steps that a group loses while it waits for its first tiles and writes its result. */
 #define FILL 6.0
 /* The cost of writing one partial sum and reading it again, in elements of a step: 8 bytes at 18 per cycle, where a
  * unit computes 20 elements per cycle. */
@@ -92,7 +92,7 @@ double mica__mma_cost(mica__mma_tile tile, const mica__tiled *p, int64_t splits,
   const double units = fmax(1, (double)device->compute_units);
   const double tiles = (double)mica__ceil_div(p->m, tile.m) * (double)mica__ceil_div(p->n, tile.n);
   const double groups = tiles * (double)p->batches * (double)splits, area = (double)(tile.m * tile.n);
-  /* A unit with only one group of four warps has one per scheduler, so no other warp fills its waits. */
+  /* A compute unit with only one group of four warps has one warp per scheduler, so no other warp fills its waits. */
   const bool alone = groups <= units && (!tile.copies || tile.threads <= 4 * 32);
   const double share = area / busy(tile, device) * (alone ? 4.0 / 3 : 1);
   const double steps = (double)mica__ceil_div(p->k, splits) + FILL, sums = (double)(p->m * p->n) * (double)p->batches;

@@ -7,7 +7,7 @@
 #include "ops/select/tile.h"
 #include "runtime/core_model.h"
 
-/* MMA_UNIT of cl/common/mma/mma.clh. */
+/* The values of MMA_UNIT in cl/common/mma/mma.clh. */
 typedef enum mica__mma_unit {
   MICA__MMA_PTX,
   MICA__MMA_MFMA,
@@ -17,9 +17,10 @@ typedef enum mica__mma_unit {
   MICA__MMA_UNITS
 } mica__mma_unit;
 
-/* Rows of a parameter table. native: MICA__EMULATED; for convolutions MICA__CASE, because over the check's grid their
- * emulations run longer than their optimisation takes. A variant's values are: the unit, 1 for its own instructions or
- * 0 for an emulation, warps and elements per warp along rows and columns, stages. */
+/* Rows of a parameter table. native: MICA__EMULATED, with which checks also optimise the emulations; for
+ * convolutions MICA__CASE, because their emulations run longer over the check's grid than the optimisation takes. A
+ * variant's values are: the unit, 1 for its own instructions or 0 for an emulation, warps along rows and columns,
+ * elements per warp along rows and columns, stages. */
 #define MICA__MMA_PARAMS(native)                                                                                       \
   MICA__CASE("MMA_UNIT", "0 NVIDIA's mma.sync, 1 AMD's MFMA, 2 AMD's WMMA, 3 and 4 Intel's DPAS of 8 and 16", 0, 1, 2, \
              3, 4),                                                                                                    \
@@ -123,18 +124,19 @@ bool mica__mma_takes(const mica__kernel_desc *desc, const mica__variant *variant
 /* True if the variant's unit rounds f32 to tf32, which the caller must allow. */
 bool mica__mma_rounds(const mica__kernel_desc *desc, const mica__variant *variant);
 
-/* For `decline`: NULL if the device has a unit that takes the type, as far as known. engine: see mica__task. */
+/* For `decline`: NULL if the device has a unit that takes the type and that no trial found wrong; else the reason.
+ * engine: see mica__task. */
 const char *mica__mma_missing(const mica__kernel_desc *desc, mica_dtype type, const mica_device_info *device,
                               mica_engine *engine);
-/* MICA_E_UNSUPPORTED if a variant cannot be launched with the type. For units that were never tested on a real GPU, a
- * trial product decides. */
+/* MICA_E_UNSUPPORTED if a variant cannot be launched with the type. For units that were never tested on a real GPU,
+ * a trial product decides, which runs at the first call. */
 mica_status mica__mma_check(mica_engine *engine, const mica__kernel_desc *desc, const mica__variant *variant,
                             mica_dtype type);
 
 /* The trial product (mma_trial.c). try: MICA_E_NUMERIC if a variant of its kernel gives a wrong result. prove: tries
- * the device's own variant; MICA_E_UNSUPPORTED if it was wrong or could not be built. disproved: the reason, or NULL if
- * it was right or not yet tried. A result holds for all engines of the device, a failed build only for its engine,
- * because drivers differ. */
+ * the device's own variant, once; MICA_E_UNSUPPORTED if it was wrong or could not be built. disproved: the reason,
+ * or NULL if it was right or not yet tried. A wrong result holds for all engines of the device, a failed build only
+ * for its engine, because drivers differ. Units that need no trial are never disproved. */
 extern const mica__kernel_desc mica__mma_trial_kernel;
 mica_status mica__mma_try(mica_engine *engine, const mica__variant *variant, mica_dtype type);
 mica_status mica__mma_prove(mica_engine *engine, int32_t unit, mica_dtype type);
@@ -147,19 +149,20 @@ mica_status mica__mma_prove_by(mica_engine *engine, const mica__kernel_desc *des
 const char *mica__mma_failed(const mica_device_info *device, mica_engine *engine, const mica__kernel_desc *desc,
                              const mica__variant *variant, mica_dtype type);
 
-/* A variant, and the number of parts of the depth. */
+/* A variant, and the number of parts into which the depth is split. */
 typedef struct mica__mma_plan {
   const mica__variant *variant;
   int64_t splits;
-  double cost; /* the duration, as from mica__mma_cost */
+  double cost; /* the estimated duration, as from mica__mma_cost */
 } mica__mma_plan;
 
-/* The duration of a product whose depth is split into `splits` parts, counted in elements of one step: a unit
- * computes 20 of them per cycle with tiles of 128 x 128. p: k counts steps of MICA__MMA_STEP pieces. */
+/* Estimates the duration of a product whose depth is split into `splits` parts, counted in elements of one step: a
+ * compute unit does 20 of them per cycle with tiles of 128 x 128. p: k counts steps of MICA__MMA_STEP pieces. */
 double mica__mma_cost(mica__mma_tile tile, const mica__tiled *p, int64_t splits, const mica_device_info *device);
 
-/* The task's variant, or the one that is fastest for the product on the device (the emulation if it has no unit), with
- * the cheapest split of the depth into at most `most` parts. product: k counts steps of MICA__MMA_STEP pieces. */
+/* Plans with the task's variant, or with the one that is estimated to be the fastest for the product on the device
+ * (the emulation if the device has no unit), and with the cheapest split of the depth into at most `most` parts.
+ * product: k counts steps of MICA__MMA_STEP pieces. */
 mica__mma_plan mica__mma_choose(const mica__kernel_desc *desc, const mica__task *task, const mica__tiled *product,
                                 int64_t most);
 

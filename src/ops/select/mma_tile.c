@@ -3,7 +3,7 @@
 
 #define PIECE_BYTES 16
 
-/* MMA_LANES of the unit's file. */
+/* MMA_LANES of each unit's file in cl/common/mma. */
 static const int64_t lanes[] = {
     [MICA__MMA_PTX] = 32, [MICA__MMA_MFMA] = 64, [MICA__MMA_WMMA] = 32, [MICA__MMA_DPAS8] = 8, [MICA__MMA_DPAS16] = 16};
 
@@ -21,7 +21,8 @@ mica__mma_tile mica__mma_tile_of(const mica__kernel_desc *desc, const int32_t *v
                           .copies = unit == MICA__MMA_PTX};
 }
 
-/* Results leave through the memory of B's tiles, eight rows of each warp at a time, as floats or ints. */
+/* True if results fit the memory of B's tiles, through which they leave, eight rows of each warp at a time, as
+ * floats or ints. Both sizes are per column. */
 static bool has_room_for_results(mica__mma_tile tile, int64_t stages, int64_t warps_m) {
   return warps_m * 8 * (int64_t)sizeof(float) <= stages * tile.depth * PIECE_BYTES;
 }

@@ -16,7 +16,7 @@ static const mica__kernel_param params[] = {
     MICA__DTYPE("A_T", "type of a and b", MICA_F32, MICA_F16, MICA_BF16, MICA_I8),
     MICA__MMA_PARAMS(MICA__EMULATED),
 };
-/* One warp. */
+/* Each computes one tile with one warp. */
 static const mica__variant variants[] = {
     MICA__MMA_VARIANT("mfma", mica__gpu_has_mfma, MICA_F16, MICA__MMA_MFMA, 1, 1, 1, 64, 64, 2),
     MICA__MMA_VARIANT("wmma", mica__gpu_has_wmma, MICA_F16, MICA__MMA_WMMA, 1, 1, 1, 32, 32, 2),
@@ -55,7 +55,7 @@ static void product_free(product *t) {
  * type. */
 static double small(int64_t row, int64_t k, int64_t by) { return (double)((row * by + k * k * 5 + row * k) % 7 - 3); }
 
-/* In f16, row 5 of a consists of the smallest subnormals: a unit that takes them for zero fails the trial. */
+/* In f16, row 5 of a holds multiples of the smallest subnormal: a unit that takes them for zero fails the trial. */
 #define SUBNORMAL_ROW 5
 #define SUBNORMAL 0x1p-24
 
@@ -88,7 +88,7 @@ static mica_status fill(mica_queue *queue, product *t, mica_dtype dtype, mica_dt
   return mica_tensor_upload(queue, t->p, t->p_data, (size_t)p_count * mica_dtype_size(sums));
 }
 
-/* MICA_E_NUMERIC if an element is not exactly right. */
+/* MICA_E_NUMERIC, with its place, if an element is not exactly right. */
 static mica_status compare(const product *t, mica_dtype sums) {
   for (int64_t row = 0; row < t->rows; row++)
     for (int64_t column = 0; column < t->columns; column++) {
@@ -168,8 +168,8 @@ static const char *name_of(const mica__kernel_desc *desc, const mica__variant *v
   return name;
 }
 
-/* The variant of the trial product that suits the device; NULL if that is not for `unit`, as for units that need no
- * trial. */
+/* Returns the variant of the trial product that suits the device; NULL if that variant is for another unit than
+ * `unit`, or none suits. NVIDIA's units need no trial and have no variant. */
 static const mica__variant *product_of(const mica_device_info *device, int32_t unit) {
   const mica__variant *variant = mica__kernel_variant(&mica__mma_trial_kernel, device);
   return variant && mica__kernel_value(&mica__mma_trial_kernel, variant->values, "MMA_UNIT") == unit ? variant : NULL;
@@ -209,8 +209,8 @@ static bool is_right(const mica_device_info *device, const mica__variant *varian
   return right;
 }
 
-/* No lock is held during a trial, because a kernel's trial may start the trial of the matrix unit that it uses. Threads
- * that begin at the same time each run the trial. */
+/* No lock is held during a trial, because a kernel's trial may start the trial of the matrix unit that it uses. If
+ * threads begin at the same time, each runs the trial. */
 mica_status mica__mma_prove_by(mica_engine *engine, const mica__kernel_desc *desc, const mica__variant *variant,
                                mica_dtype dtype, mica__mma_trial *trial) {
   const mica_device_info *device = mica_engine_device(engine);

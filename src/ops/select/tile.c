@@ -30,8 +30,8 @@ void mica__tile_set_subgroup(const mica__kernel_desc *desc, int32_t *values, con
   mica__kernel_set(desc, values, "REQD_SUBGROUP", known ? (int32_t)device->subgroup_min : 0);
 }
 
-/* The work-items that keep a unit busy: between one and two warps for each of NVIDIA's four schedulers. With fewer it
- * waits (in the weight gradient, 1.3 groups of 128 or 2.9 of 64 take as long as one). */
+/* The work-items that keep a compute unit busy: between one and two warps for each of NVIDIA's four schedulers. With
+ * fewer it waits (in the weight gradient, 1.3 groups of 128 or 2.9 of 64 take as long as one). */
 #define BUSY_THREADS 170.0
 /* The multiply-adds lost while a unit's groups wait for their first tiles: about 1,200 cycles of 64. */
 #define FILL 77e3
@@ -56,8 +56,8 @@ double mica__tile_cost(const mica__tile *t, const mica__tile_speed *speed, const
   const mica__gpu_model model = mica__gpu_model_of(device);
   double busy = speed ? (model == MICA__GPU_SM_90 ? speed->busy_90 : speed->busy) / 100.0 : fitted(t);
   double work = area * (double)(t->k * mica__ceil_div(steps, splits)) / busy;
-  /* A unit runs its groups in waves; a wave is the groups that fit at once. A wave costs more per group if it has too
-   * few groups to keep the unit busy. */
+  /* A unit runs its groups in waves; a wave is the groups that fit at once. With too few work-items to keep the unit
+   * busy, a wave takes as long as one with BUSY_THREADS. */
   double groups = (double)mica__ceil_div((int64_t)(tiles * (double)splits), (int64_t)units), most = groups;
   if (speed && model != MICA__GPU_OTHER && most > speed->resident) most = speed->resident;
   double waves = floor(groups / most), rest = groups - waves * most, alone = BUSY_THREADS / (double)t->threads;
@@ -67,7 +67,7 @@ double mica__tile_cost(const mica__tile *t, const mica__tile_speed *speed, const
   return cost;
 }
 
-/* Finds the number of parts that costs least. */
+/* Returns the number of parts, at most `most`, that costs least; *cost receives its cost. */
 static int64_t best_splits(const mica__tile *t, const mica__tile_speed *speed, const mica__tiled *p, int64_t most,
                            const mica_device_info *device, double *cost) {
   int64_t best = 1, steps = mica__ceil_div(mica__max(p->k, 1), t->k);
@@ -79,7 +79,7 @@ static int64_t best_splits(const mica__tile *t, const mica__tile_speed *speed, c
   return best;
 }
 
-/* NULL for a variant that is not in the table, such as a tuner's. */
+/* Returns the speed of a variant; NULL for a variant that is not in the table, such as a tuner's. */
 static const mica__tile_speed *speed_of(const mica__tile_kernel *kernel, const mica__variant *variant) {
   for (int i = 0; i < kernel->desc->variant_count; i++)
     if (variant == &kernel->desc->variants[i]) return &kernel->speeds[i];

@@ -1,12 +1,12 @@
-/* ops/select/tile.h: kernels for GPUs that multiply tiles in local memory (cl/common/gpu/local_tile.clh): the rows of
- * their parameter tables, and a cost model of products. Where no tuner has measured, it chooses the tile and the number
- * of parts into which the depth is split. */
+/* ops/select/tile.h: kernels for GPUs that multiply tiles in local memory (cl/common/gpu/local_tile.clh): the rows
+ * of their parameter tables, and a cost model of products. Unless a tuner has measured, the model chooses the tile
+ * and the number of parts into which the depth is split. */
 #ifndef MICA_OPS_SELECT_TILE_H
 #define MICA_OPS_SELECT_TILE_H
 
 #include "ops/select/impl.h"
 
-/* Rows of a parameter table, and their values in a variant in the same order. */
+/* Rows of a parameter table. A variant's values are in the same order. */
 #define MICA__TILE_PARAMS                                                                                              \
   MICA__INT("WG_M", "work-items along the rows of a tile", 4, 8, 16, 32),                                              \
       MICA__INT("WG_N", "work-items along the columns of a tile", 4, 8, 16, 32),                                       \
@@ -29,8 +29,8 @@ mica__tile mica__tile_of(const mica__kernel_desc *desc, const int32_t *values);
 /* True if the group, two tiles of each operand with elements of four bytes, and `more` bytes are within the device's
  * limits. */
 bool mica__tile_has_room(const mica__tile *tile, uint64_t more, const mica_device_info *device);
-/* If the variant requires a subgroup size, sets REQD_SUBGROUP to the device's smallest one; to 0, which requires none,
- * if the kernel has no such choice. */
+/* If the variant requires a subgroup size, sets REQD_SUBGROUP to the device's smallest one, or to 0, which requires
+ * none, if the parameter does not allow that size. */
 void mica__tile_set_subgroup(const mica__kernel_desc *desc, int32_t *values, const mica_device_info *device);
 
 /* Estimates for a variant from a model of NVIDIA's schedulers and its machine code (ptxas 13.0, f32). */
@@ -50,20 +50,21 @@ typedef struct mica__tiled {
   int64_t m, n, k, batches;
 } mica__tiled;
 
-/* The duration of a product, in multiply-adds that one of the device's units could do in that time. splits: the parts
- * of the depth; separate groups sum each part, then the parts are added. speed: NULL: unknown. */
+/* Estimates the duration of a product, in multiply-adds that one of the device's compute units could do in that
+ * time. splits: the parts of the depth; separate groups sum each part, then the parts are added. speed: NULL:
+ * unknown. */
 double mica__tile_cost(const mica__tile *tile, const mica__tile_speed *speed, const mica__tiled *product,
                        int64_t splits, const mica_device_info *device);
 
-/* A variant and the number of parts of the depth. */
+/* A variant, and the number of parts into which the depth is split. */
 typedef struct mica__tile_plan {
   const mica__variant *variant; /* NULL if none fits the device */
   int64_t splits;
   double cost; /* as from mica__tile_cost */
 } mica__tile_plan;
 
-/* The task's variant, or the cheapest that fits the device, with the cheapest split of the depth into at most `most`
- * parts. */
+/* Plans with the task's variant, or with the cheapest that fits the device and is not in quarantine, and with the
+ * cheapest split of the depth into at most `most` parts. */
 mica__tile_plan mica__tile_choose(const mica__tile_kernel *kernel, const mica__task *task, const mica__tiled *product,
                                   int64_t most);
 

@@ -9,12 +9,12 @@
 #include <mica/ops.h>
 #include <stdlib.h>
 
-/* The most elements of the result that are compared, and fewer for an implementation with its own bound, which takes
- * long to compute. */
+/* The most elements of the result that are compared. For an implementation with a bound of its own
+ * (mica__impl.magnitude), which takes long to compute, at most SAMPLES_OF_BOUND of these are. */
 #define SAMPLES 8192
 #define SAMPLES_OF_BOUND 256
 
-/* splitmix64, uniform in [-1, 1). */
+/* Returns the next number of splitmix64, uniform from -1 to 1. */
 static double next_random(uint64_t *state) {
   uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
   z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -73,7 +73,8 @@ static double *as_doubles(const mica__trial_operand *operand) {
   return values;
 }
 
-/* The implementation's own magnitudes for some samples, *count of them; the caller frees *own. */
+/* Computes the implementation's own magnitudes for *count of the samples, evenly spaced; the caller frees *own,
+ * after a failure too. */
 static mica_status own_magnitudes(const mica__trial *trial, const mica__choice *choice, double **own, size_t *count) {
   double *a = as_doubles(&trial->a), *b = as_doubles(&trial->b);
   size_t step = trial->sample_count / SAMPLES_OF_BOUND + 1;

@@ -6,7 +6,7 @@
 
 #include <mica/tensor.h>
 
-/* An element of the result that is compared. */
+/* An element of the result that is compared; at: its index in memory. */
 typedef struct mica__trial_sample {
   int64_t at;
   double want, magnitude; /* the sum in double, and the sum of its terms' absolute values */
@@ -27,7 +27,7 @@ struct mica__trial {
   double flops;
   mica__trial_operand a, b; /* in the order in which the op's reference takes them */
   mica_tensor *result;
-  mica_dtype acc; /* the type of its sums, and their number of terms */
+  mica_dtype acc; /* the type in which its sums are computed; depth: the terms of a sum */
   double depth;
   /* Returns element `at` of the result, by index in memory, and the sum of its terms' absolute values. */
   double (*reference)(const mica__trial *trial, int64_t at, double *magnitude);
@@ -43,7 +43,7 @@ typedef struct mica__tunable {
   /* Makes a trial from the text after the op's name. MICA_E_FORMAT if it does not describe a problem. */
   mica_status (*open)(mica_engine *engine, const char *text, mica__trial **trial);
   void (*close)(mica__trial *trial);
-  /* The implementations that may take it. */
+  /* The list of the op's implementations, the reference last; ends in NULL. */
   const mica__impl *const *(*impls)(const mica__trial *trial);
 } mica__tunable;
 
@@ -53,15 +53,16 @@ mica_status mica__trial_operand_create(mica__trial *trial, mica_dtype dtype, mic
 /* For `close`: destroys the content of a trial, but not the trial. */
 void mica__trial_clear(mica__trial *trial);
 
-/* poison: fills the result with poison. verify: compares it with the reference, within the bound of the implementation
- * that wrote it; MICA_E_NUMERIC if it is wrong. */
+/* poison: fills the result with poison. verify: compares samples of the result with the reference, within the bound
+ * of the choice that wrote it, and looks for NaN in all elements; MICA_E_NUMERIC if anything is wrong. */
 mica_status mica__trial_poison(mica__trial *trial);
 mica_status mica__trial_verify(mica__trial *trial, const mica__choice *choice);
 
-/* Measures the shipped choices for a problem ("gemm 64,64,64") in this process and keeps the best. */
+/* Measures the shipped choices for a problem ("gemm 64,64,64") in this process and keeps the fastest. Choices with
+ * wrong results go into quarantine. MICA_E_UNSUPPORTED if none could be run. */
 mica_status mica__tune(mica_engine *engine, const char *problem);
-/* Calls mica__tune if tuning is on for the engine and it has no result for `key` yet. A failure is logged; the order of
- * the implementations then decides. */
+/* Calls mica__tune if tuning is on for the engine and it has no result for `key` yet. If this fails, logs it; the
+ * order of the implementations then decides. */
 void mica__tune_first_time(mica_engine *engine, const char *key, const char *problem);
 
 #endif

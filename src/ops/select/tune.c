@@ -24,7 +24,8 @@ struct mica_tuner {
 #define DEFAULT_BUDGET 0.05
 #define MIN_SAMPLES 5
 #define MAX_SAMPLES 1000
-/* The duration of the runs that are queued between two waits, so that the cost of a wait is negligible. */
+/* The duration of the runs that are queued between two waits, so that the cost of a wait is negligible; at most
+ * MAX_BATCH runs. */
 #define SAMPLE_SECONDS 2e-3
 #define MAX_BATCH 256
 
@@ -125,7 +126,7 @@ mica_status mica_tuner_widen(mica_tuner *tuner, size_t index) {
   return add_all(tuner, choices, count, status);
 }
 
-/* The seconds of one run, from `batch` runs queued together. */
+/* Measures the seconds of one run, from `batch` runs queued together. */
 static mica_status time_batch(const mica_tuner *tuner, const mica__choice *choice, size_t batch, double *seconds) {
   mica_queue *queue = mica_engine_queue(tuner->engine);
   double begin = mica__clock();
@@ -177,7 +178,7 @@ mica_status mica_tuner_quarantine(mica_tuner *tuner, size_t index, const char *r
   return mica__tuning_quarantine(tuner->engine, tuner->candidates[index].text, reason ? reason : "no reason given");
 }
 
-/* The op with this index among those that can be tuned. */
+/* Returns the op with this index among those that can be tuned; NULL if there are fewer. */
 static const mica__op *tunable_op(size_t index) {
   for (size_t i = 0; i < mica__op_count; i++)
     if (mica__ops[i]->tunable && index-- == 0) return mica__ops[i];

@@ -9,7 +9,7 @@
 
 /* The position of an examination. */
 typedef struct mica__doctor_position {
-  size_t op;                       /* number of the op */
+  size_t op;                       /* the op's index in mica__ops */
   char group[MICA__POSITION_TEXT]; /* the running cases, by a name that is the same in every process */
   char kernel[64], variant[64];    /* the kernel that was asked for last */
 } mica__doctor_position;
@@ -21,8 +21,9 @@ typedef struct mica__doctor_end {
 } mica__doctor_end;
 
 typedef struct mica__doctor_watch {
-  size_t first_op;              /* ops with smaller numbers are examined already */
-  const mica__doctor_end *ends; /* their cases are skipped: each is reported as a kernel that does not build */
+  size_t first_op;              /* ops with a smaller index are examined already */
+  const mica__doctor_end *ends; /* cases of these groups are skipped: each group is reported as a kernel that does
+                                 * not build */
   size_t end_count;
   void (*at)(void *user, const mica__doctor_position *position); /* called before anything that may end the process */
   void *user;
@@ -32,7 +33,8 @@ typedef struct mica__doctor_watch {
 /* MICA_OK if an op that has a check, or one of its kernels, has this name; else MICA_E_NOT_FOUND, with the names. */
 MICA_API MICA_CHECKED mica_status mica__doctor_find(const char *name);
 
-/* mica_doctor_run with a watching process. */
+/* Does the same as mica_doctor_run, and reports its position to watch->at; begins at op watch->first_op. watch: NULL
+ * if no process watches. */
 MICA_API MICA_CHECKED mica_status mica__doctor_run_watched(mica_engine *engine, const char *op,
                                                            mica__doctor_watch *watch, mica_doctor_fn *fn, void *user,
                                                            mica_doctor_summary *summary);
