@@ -101,7 +101,8 @@ static mica_status check_finite(const work *k) {
 
 static float step_of(const work *k, int64_t o, int64_t i) { return k->steps[o * k->groups + i / (k->row / k->groups)]; }
 
-/* Writes integers into tensors, and subtracts each output's mean rounding error from its bias. */
+/* Writes integers into tensors. If the means of the inputs are known, subtracts the mean error that rounding adds to
+ * each output from its bias. */
 static mica_status round_weights(mica__tensors *t, work *k, const mica__calibration_source *means,
                                  int64_t channels_a_group) {
   const int32_t bits = k->choice->bits;
@@ -161,7 +162,7 @@ static mica_status add_input(mica__tensors *t, const work *k, float scale, int z
 }
 
 /* Chooses the range of a quantised input, for 256 steps, or takes the learned step. Adds scale and zero point to the
- * tensors, unless an earlier layer reads the same input. */
+ * tensors, unless the range is chosen and an earlier layer reads the same input. */
 static mica_status choose_input(const mica_calibration *c, const mica__quantize_choices *all,
                                 const mica__float_weights *file, size_t index, mica__tensors *t, work *k) {
   const mica__layer *layer = k->choice->layer;

@@ -17,7 +17,7 @@
 #define HOP 160
 /* Room for three given tokens and a chosen one. */
 #define LEAST_POSITIONS 4
-/* The most texts that may be drawn for a window. */
+/* The most texts that may be drawn per temperature, for one window. */
 #define MOST_TEXTS 100
 /* The text of a window above this temperature is not passed on to the next window. */
 #define MOST_TEMPERATURE 0.5

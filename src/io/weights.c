@@ -49,7 +49,7 @@ static mica_status make_parts(mica_weights *w, size_t count) {
   return w->parts && w->paths && w->files ? MICA_OK : mica__fail_nomem("a list of files");
 }
 
-/* folder: `length` bytes, with the slash; name is appended. */
+/* Opens the file `name` as the next part. folder: the folder's path in `length` bytes, with the slash. */
 static mica_status add_part(mica_weights *w, const char *folder, size_t length, const char *name) {
   const size_t n = strlen(name);
   char *path = malloc(length + n + 1);

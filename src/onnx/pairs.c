@@ -374,7 +374,7 @@ static mica_status merge(rewriting *r) {
   return MICA_OK;
 }
 
-/* Moves external tensors into the model, because the new file may lie in another folder. */
+/* Moves external tensors of the main graph into the model, because the new file may lie in another folder. */
 static mica_status take_inside(mica_onnx *model) {
   mica__external external = {.folder = model->external.folder};
   mica_status status = MICA_OK;

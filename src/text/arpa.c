@@ -15,7 +15,7 @@
 /* If the file lacks <unk>, an unknown word is a tenth as likely as the rarest word: its log10 probability is lower
  * by this much. */
 #define RARER 1.0
-/* Lower than the log probability of any word; <s>, which never occurs, has about 1e-99. */
+/* Lower than the log10 probability of any word that occurs; <s>, which never does, has about -99. */
 #define NEVER (-90.0)
 
 /* p: log10 probability of a sequence's last word after the others; backoff: log10 back-off weight of the sequence. */

@@ -118,8 +118,8 @@ static mica_status check(const mica_tracker *tracker, const double *boxes, size_
   return MICA_OK;
 }
 
-/* track_of[i]: the track that box i is assigned to, or -1. Overlaps that are too small, or between different classes,
- * count as none. */
+/* Assigns boxes to tracks. track_of[i]: the track of box i, or -1. Overlaps that are too small, or between different
+ * classes, count as none. */
 static mica_status assign(const mica_tracker *t, const double *boxes, const int32_t *classes, size_t count,
                           int64_t *track_of) {
   double *cost = calloc(count * t->count + 1, sizeof *cost);

@@ -91,7 +91,8 @@ static size_t count_reads(const mica__onnx_graph *body) {
   return count;
 }
 
-/* Cuts the model and calls the branch that the condition selects. *done stays false if it must be lowered in place. */
+/* Cuts the model and calls the branch that the condition selects. *done stays false if the node must be lowered in
+ * place. */
 static mica_status call_branch(mica__lowering *l, const mica__onnx_node *node, mica_value condition, bool *done) {
   const mica__onnx_graph *bodies[2] = {mica__flow_body(l, node, "else_branch"),
                                        mica__flow_body(l, node, "then_branch")};

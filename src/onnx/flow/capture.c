@@ -80,7 +80,7 @@ static const Onnx__TensorProto *weight_of(const mica__lowering *l, int32_t id) {
   return NULL;
 }
 
-/* Describes a value from outside the body as an input; *live: each run computes it. */
+/* Describes a value from outside the body as an input. *live becomes true if each run computes it. */
 static mica_status capture(const mica__lowering *l, const mica__lower_value *found, mica__lower_input *input,
                            bool *live) {
   *live = false;

@@ -43,7 +43,8 @@ static mica_status fit(const loop_call *c, mica_tensor **tensor, const mica__flo
   return mica_tensor_create(c->body->runner->engine, (mica_dtype)type->dtype, shape, tensor);
 }
 
-/* Gives each carried value two tensors in turn, so that a trip does not overwrite what it reads. */
+/* Gives each carried value and the trip number two tensors in turn, so that a trip does not overwrite what it reads.
+ * A value that is passed on unchanged needs none. */
 static mica_status want(void *user, size_t i, int32_t passes, const mica__flow_type *type, mica_tensor **tensor) {
   loop_call *c = user;
   size_t k = i - c->form.conditional, input = first_state(c) + k;

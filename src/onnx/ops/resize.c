@@ -12,8 +12,8 @@ typedef struct asked {
 
 static int32_t axis_at(const asked *a, int64_t i) { return a->axes.count ? a->axes.axis[i] : (int32_t)i; }
 
-/* With an aspect policy all axes use one scale, the smallest or largest that the sizes need; false if a resulting size
- * is invalid. */
+/* Sets the scale and size of each axis in `sizes` for an aspect policy: all axes use one scale, the smallest or
+ * (`larger`) the largest that a size needs. False if a resulting size is invalid. */
 static bool keep_aspect(const asked *a, mica_shape shape, bool larger, mica_resize_config *config) {
   double scale = larger ? 0 : (double)INFINITY;
   for (int64_t i = 0; i < a->sizes.count; i++) {

@@ -47,7 +47,7 @@ static mica_value at(mica_value x, int64_t t) { return mica_squeeze(mica_slice(x
 static mica_value row(mica_value x) { return mica_unsqueeze(x, MICA_AXES(2)); }
 static mica_value column(mica_value x) { return mica_unsqueeze(x, MICA_AXES(3)); }
 
-/* S = e^decay S + k (v - S^T k) beta; the rule decides which terms are used. The step returns q S. */
+/* Updates the state, S = e^decay S + k (v - S^T k) beta, of which the rule decides the terms. Returns q S. */
 static mica_value step(linear *a, int64_t t) {
   mica_value k = column(at(a->k, t)), v = at(a->v, t);
   if (a->decays) a->state = mica_mul(a->state, column(mica_exp(at(a->decay, t))));

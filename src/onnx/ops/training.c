@@ -30,7 +30,7 @@ static mica_value regularised(const mica__onnx_node *node, mica_value x, mica_va
   return mica_add(mica_affine(x, mica__onnx_real(node, "norm_coefficient", 0), 0), g);
 }
 
-/* Duchi et al. 2011. */
+/* The formulas are from Duchi et al. 2011. */
 MICA__LOWER(adagrad) {
   step s;
   double decay = mica__onnx_real(node, "decay_factor", 0), epsilon = mica__onnx_real(node, "epsilon", 1e-6);
@@ -52,7 +52,7 @@ static mica_value remaining(mica_value rate, mica_value count, double beta) {
   return mica_affine(power, -1, 1);
 }
 
-/* Kingma and Ba 2014; the bias correction of the rate starts with the second step. */
+/* The formulas are from Kingma and Ba 2014; the bias correction of the rate starts with the second step. */
 MICA__LOWER(adam) {
   step s;
   double alpha = mica__onnx_real(node, "alpha", 0.9), beta = mica__onnx_real(node, "beta", 0.999);

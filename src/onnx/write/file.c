@@ -208,7 +208,7 @@ static void remove_others(mica__onnx_writer *w, const char *path, const beside *
   }
 }
 
-/* Decides where weights go. */
+/* Prepares a second file for the weights if they are larger than the config allows inside the model. */
 static mica_status begin_beside(mica__onnx_writer *w, const char *path, beside *out) {
   const uint64_t most = w->config->external_bytes ? w->config->external_bytes : STANDARD_INSIDE;
   uint64_t bytes = 0;

@@ -79,7 +79,7 @@ static mica_status add_call(mica__closure *c, uint32_t rule, mica__item back) {
   return MICA_OK;
 }
 
-/* Adds what the edges of an item lead to. */
+/* Follows the empty edges and calls of an item. Keeps the item if one of its edges reads bytes. */
 static mica_status follow(const mica__states *s, mica__closure *c, mica__item item) {
   const mica__automaton *a = s->automaton;
   bool keep = false;

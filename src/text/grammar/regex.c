@@ -366,8 +366,8 @@ static mica_status write_range(const reader *r, uint32_t index, uint32_t from, u
   return a->status;
 }
 
-/* Writes one branch of the outermost choice. Any text may come before it unless it begins with ^, and after it unless
- * it ends with $; with `whole`, no other text may. */
+/* Writes one branch of the outermost choice. Any text may come before it unless it begins with ^, and after it
+ * unless it ends with $. With `whole`, it must match the whole text. */
 static mica_status write_branch(const reader *r, uint32_t index, bool whole) {
   static const mica__characters all = {0, LAST};
   const mica__grammar_rule rule = r->out->rules[0];

@@ -45,7 +45,8 @@ static mica_status write_parts(mica__grammar_schema *s, const mica__parts *parts
   return s->automaton->status;
 }
 
-/* Tries all choices of the parts from index `at` on (stage 0: anyOf, 1: oneOf). */
+/* Writes the paths for each choice of alternatives: of anyOf (stage 0) and oneOf (stage 1) in part `at`, and of all
+ * later parts. */
 static mica_status choose(mica__grammar_schema *s, const mica__parts *parts, size_t at, int stage, int depth,
                           uint32_t from, uint32_t to) {
   static const char *const keys[] = {"anyOf", "oneOf"};

@@ -181,7 +181,7 @@ static mica_status read_string(const mica__grammar_schema *s, const mica__object
   return MICA_OK;
 }
 
-/* Writes a chain of `least` to `most` characters. */
+/* Writes a string in quotes as a chain of `least` to `most` characters. */
 static mica_status write_characters(mica__grammar_schema *s, const string_facts *facts, uint32_t from, uint32_t to) {
   mica__automaton *a = s->automaton;
   MICA_TRY(shared_rule(s, false, &s->character));

@@ -26,7 +26,8 @@ void mica__sample_greedy(mica_sampler *s) {
   mica__candidates_cut(&s->left, 1);
 }
 
-/* Draws by inverting the cumulative distribution in the order of the candidates. */
+/* Draws by inverting the cumulative distribution in the order of the candidates, and turns logits into log
+ * probabilities. */
 void mica__sample_draw(mica_sampler *s) {
   mica__candidates *c = &s->left;
   if (!c->by_id) mica__candidates_sort(c, c->count);

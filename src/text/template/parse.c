@@ -91,8 +91,8 @@ static size_t read_octal_or_hex(const char *s, const char *end, int base, size_t
   return n;
 }
 
-/* Appends the character of an escape; s is after the backslash. Returns the number of bytes that the escape takes
- * after it; 0: the escape is invalid. */
+/* Appends the character of an escape; s is after the backslash. As in Python, the backslash of an unknown escape
+ * stays. Returns the number of bytes that the escape takes after it; 0: the escape is invalid. */
 static size_t unescape(const char *s, const char *end, mica__text *out) {
   static const char from[] = "\\'\"abfnrtv", to[] = "\\'\"\a\b\f\n\r\t\v";
   char bytes[4];

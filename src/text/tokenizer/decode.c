@@ -295,7 +295,7 @@ void mica__decoders_free(mica__decode_step *steps, size_t count) {
   free(steps);
 }
 
-/* The text that each type needs, its key in the file, and its default. */
+/* By type: the key of the text that it needs, and the text if the file lacks the key. */
 static const struct row {
   const char *type;
   decode_kind kind;

@@ -490,7 +490,8 @@ static mica_status write_wordpiece(vocabulary *v) {
 
 /* --- opening --- */
 
-/* Finds a list of texts or numbers, per_token: one element per token. NULL: the file lacks it. */
+/* Finds a list, of texts or (`text` false) numbers. per_token: it must have one element per token. *list is NULL if
+ * the file lacks it. */
 static mica_status find_list(const vocabulary *v, const char *name, bool text, bool per_token,
                              const mica_gguf_value **list) {
   *list = key(v, name);

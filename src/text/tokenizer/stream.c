@@ -123,7 +123,8 @@ static bool is_cut(const char *text, size_t bytes) {
   return bytes - valid < wanted;
 }
 
-/* Decodes the tokens with and without the new ones, and adds the difference to the held text. */
+/* Decodes the tokens with and without the new ones, and adds the difference to the held text. If its last character
+ * is cut, waits for more tokens, unless `end` or too many already wait. */
 static mica_status take_text(mica_text_stream *s, bool end) {
   char *before = NULL, *whole = NULL;
   size_t before_bytes = 0, bytes = 0, same = 0;

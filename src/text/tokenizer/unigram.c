@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An unknown character scores this much less than the lowest token. */
+/* The score of an unknown character is this much below the lowest score of a token. */
 #define UNKNOWN_PENALTY 10.0
 
 static void offer(mica__best *best, size_t at, double score, size_t begin, int32_t id) {
   if (best[at].id < 0 || score > best[at].score) best[at] = (mica__best){score, (uint32_t)begin, id};
 }
 
-/* Finds the best path to each position; position 0 has id 0. */
+/* Finds the best path to each position. Position 0 is reached without a token; positions with id -1 are not reached. */
 static mica_status find_best(const mica_tokenizer *tokenizer, const char *text, size_t bytes, mica__best *best) {
   const mica__model *model = &tokenizer->model;
   for (size_t i = 1; i <= bytes; i++) best[i].id = -1;
