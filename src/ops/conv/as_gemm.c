@@ -32,10 +32,10 @@ static mica__gemm product(const mica__conv *conv) {
   };
 }
 
-/* With fewer columns per image, many columns of tiles are empty: on CPUs a quarter for 7 x 7, an eighth for 14 x 14;
- * on GPUs, whose tiles are 64 or 128 wide, a quarter for both. Tiles that continue into the next image
- * (implicit_gemm) are then faster: on CPUs as measured, on GPUs by a model (2026-11-25: ResNet-50's 1x1 convolutions
- * of 14 x 14 and 7 x 7). */
+/* The fewest pixels per image, if there are several images. With fewer, many columns of tiles are empty: on CPUs a
+ * quarter for 7 x 7, an eighth for 14 x 14; on GPUs, whose tiles are 64 or 128 wide, a quarter for both. Tiles that
+ * continue into the next image (implicit_gemm) are then faster: on CPUs as measured, on GPUs by a model (2026-11-25:
+ * ResNet-50's 1x1 convolutions of 14 x 14 and 7 x 7). */
 #define FEWEST_COLUMNS_CPU 128
 #define FEWEST_COLUMNS_GPU 256
 
@@ -55,8 +55,8 @@ static const char *decline(const mica__task *task) {
   return wants_convolution(task) ? "tensor cores compute it as a convolution only" : NULL;
 }
 
-/* Filters are packed once, and not by every group of every image, from this many images on, if the multiply-adds of
- * all images together take much longer than another launch. */
+/* From this many images and multiply-adds on, filters are packed once, in a launch of their own, and not by every
+ * work-group of every image. With fewer multiply-adds the second launch would take too large a share of the time. */
 #define SHARING_IMAGES 4
 #define SHARING_WORK 32e6
 

@@ -1,5 +1,6 @@
-/* Operands with their channels last, as matrix units read them (cl/conv/gpu/channels_last.cl), as values of graphs. The
- * compiler inserts the op before convolutions that would make such a copy for themselves, so that several share it. */
+/* Operands with their channels last, as matrix units read them (cl/conv/gpu/channels_last.cl), as values of graphs.
+ * The compiler inserts the op before convolutions that would make a copy with channels last for themselves, so that
+ * several share it. */
 #include "ops/conv/channels_last.h"
 
 #include "base/checked.h"
@@ -16,7 +17,8 @@
 
 #define PIECE_BYTES 16
 
-/* Elements from one pixel to the next; false if it overflows. */
+/* Sets *pitch to the elements from one pixel to the next, with channels rounded up to pieces of 16 bytes; false if
+ * that overflows. */
 static bool pitch_of(mica_dtype dtype, int64_t channels, int64_t *pitch) {
   const int64_t piece = PIECE_BYTES / (int64_t)mica_dtype_size(dtype);
   return mica__mul_i64(channels / piece + (channels % piece != 0), piece, pitch);
@@ -118,7 +120,8 @@ static mica_status imagine(mica_engine *engine, const mica__type *type, bool las
 }
 
 /* The implementation that is chosen for the pass on tensors of these types, if those in the bits `last` have their
- * channels last; NULL with several groups, for an empty result and after an error. */
+ * channels last; *plain is then mica__conv_wgrad_is_plain of the problem. NULL, with *plain as it was, with several
+ * groups, for an empty result and after an error. */
 static const mica__impl *chosen_for(mica_engine *engine, mica__conv_pass pass, unsigned last,
                                     const mica_conv_config *config, const mica__type types[3], bool *plain) {
   const bool lasts[] = {last & MICA__CONV_X_LAST, false, last & MICA__CONV_Y_LAST};
@@ -181,7 +184,8 @@ static mica_status put_back(mica_queue *queue, const mica_tensor *first, mica_te
   return mica__strided_copy(queue, NULL, shape, first, &from, last, &to);
 }
 
-/* Makes the result and the addend tensors with channels first. */
+/* Replaces the problem's result, and its addend if it has one, by tensors with channels first: *result is new,
+ * *addend a copy. The caller destroys both, also after an error. */
 static mica_status take_result_first(mica_queue *queue, mica__conv *conv, mica_tensor **result, mica_tensor **addend) {
   const mica_tensor *last = conv->epilogue.d.tensor;
   MICA_TRY(mica__workspace_tensor(queue, conv->dtype, mica_tensor_shape(last), result));

@@ -1,4 +1,5 @@
-/* Checks every variant of every implementation of every pass against the reference in double. */
+/* Checks the implementations of every pass against the reference in double (mica__conv_check_impl has which
+ * variants). */
 #include "ops/select/check.h"
 #include "base/error.h"
 #include "ops/common/tolerance.h"
@@ -99,8 +100,8 @@ static const geometry full[] = {
     {1, 20, 67, {29, 30}, {3, 3}, {.stride = ALL(2), .pad = ALL(1)}, 0},
 };
 
-/* What a group of cases shares: parts of a kernel's text, and whether filters are constant and so packed in advance.
- * With constant filters results are also stored past the caches. */
+/* What a group of cases has in common: types and operands, for which kernels are compiled anew, and whether filters
+ * are constant and so packed in advance. With constant filters, results are also stored past the caches. */
 typedef struct setting {
   const char *name;
   mica_dtype dtype;
@@ -156,7 +157,7 @@ static mica_status make_operands(mica__check *check, mica__conv_pass pass, const
   return s->addend ? make(check, s, forward ? y : x, false, &o->addend) : MICA_OK;
 }
 
-/* Computes the result, and how far a kernel may be from it. */
+/* Sets want to the result in double, and bound to how far each element that a kernel computes may be from it. */
 static mica_status reference(const mica__impl *impl, const mica__variant *variant, const setting *s,
                              const mica__conv *conv, const operands *o, double *want, double *bound, int64_t count) {
   const mica__check_tensor *a = conv->pass == MICA__CONV_BWD_DATA ? &o->w : &o->x;
@@ -256,18 +257,18 @@ static const mica__variant *last_variant(const mica__kernel_desc *kernel, const 
   return &kernel->variants[kernel->variant_count - 1];
 }
 
-/* The index of the first setting whose type the implementation takes. */
+/* The index of the first setting whose type the variant takes; the number of settings if it takes no type. */
 static size_t first_setting(const mica__check *check, const mica__impl *impl, const mica__variant *variant) {
   size_t s = 0;
   while (s < sizeof settings / sizeof *settings && !takes(check, impl, variant, &settings[s])) s++;
   return s;
 }
 
-/* Runs each variant that fits the device in the first setting that the last of them takes, and on the full grid this
- * last one in all settings. If none fits, the last variant of all still runs in one setting in dry runs and, on the
- * small and the full grid, on CPUs, so that these check the GPU kernels; building more would take longer than all
- * other checks together. A GPU runs no kernels of CPUs: their vectors are not aligned there, and NVIDIA's driver
- * loses the device on conv_cpu_direct_n. */
+/* Runs each variant that fits the device in one setting: the first whose type the last of these variants takes. The
+ * last one runs in all settings on the full grid. If no variant fits, the last one of all still runs in one setting:
+ * in dry runs, and on CPUs at the levels small and full, so that these check the GPU kernels; building more would
+ * take longer than all other checks together. A GPU runs no kernels of CPUs: their vectors are not aligned there,
+ * and NVIDIA's driver loses the device on conv_cpu_direct_n. */
 mica_status mica__conv_check_impl(mica__check *check, const mica__impl *impl, mica__conv_pass pass) {
   const mica__kernel_desc *kernel = impl->kernel;
   const mica_device_info *device = mica_engine_device(check->engine);

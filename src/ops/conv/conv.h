@@ -39,10 +39,11 @@ typedef struct mica__conv {
   mica_dtype dtype;             /* of x, w and y; sums are epilogue.acc */
   /* The result as matrices: `images` matrices of rows x columns, with a row for each channel of all groups (group g:
    * from row g k or g c on) and a column for each pixel. A filter gradient is one matrix, with a row for each filter
-   * and a column for each (c, r). An element is a sum of `depth` products. */
+   * and a column for each (c, r). An element is a sum of at most `depth` products. */
   int64_t images, rows, columns, depth;
   mica__epilogue epilogue; /* writes these matrices; c is the addend, bias has one value per row */
-  mica_queue *prologue;    /* if w is constant: takes launches that depend only on w; else NULL */
+  mica_queue *prologue;    /* takes launches that depend only on w, if w is constant and the graph has such a queue;
+                            * else NULL */
   bool lends;              /* other launches may use values derived from the operand read in windows, x forward, else y
                             * (mica__exec.lends) */
   /* Bits of mica__conv_last: the tensors whose channels are last in memory, in whole pieces
@@ -50,7 +51,7 @@ typedef struct mica__conv {
    * implementations of mica__conv_last_impls take a problem with such bits. */
   unsigned last;
   bool allow_tf32;  /* as in mica_conv_config, for f32 */
-  bool nontemporal; /* stored past the caches, which would keep little of such a large result */
+  bool nontemporal; /* the result is so large that it is stored past the caches */
 } mica__conv;
 
 typedef enum mica__conv_last { MICA__CONV_X_LAST = 1, MICA__CONV_Y_LAST = 2 } mica__conv_last;
@@ -58,29 +59,32 @@ typedef enum mica__conv_last { MICA__CONV_X_LAST = 1, MICA__CONV_Y_LAST = 2 } mi
  * then whole pieces, and in the epilogue C and D have a row for each pixel and a column for each channel. */
 bool mica__conv_is_result_last(const mica__conv *conv);
 
-/* Makes the problem after all checks that mica/conv.h promises. The tensor of the result is not read. */
+/* Makes the problem after all checks that mica/conv.h promises. The elements of the result are not read. */
 mica_status mica__conv_problem(mica_queue *queue, mica__conv_pass pass, const mica_conv_config *config,
                                const mica_tensor *x, const mica_tensor *w, const mica_tensor *y,
                                const mica_conv_epilogue *epilogue, mica__conv *conv);
-/* Makes the problem as mica__conv_problem does, with operands that have their channels last. */
+/* Makes the problem as mica__conv_problem does. last: as in mica__conv. */
 mica_status mica__conv_problem_last(mica_queue *queue, mica__conv_pass pass, unsigned last,
                                     const mica_conv_config *config, const mica_tensor *x, const mica_tensor *w,
                                     const mica_tensor *y, const mica_conv_epilogue *epilogue, mica__conv *conv);
-/* Sets the dims from shapes and config; MICA_E_SHAPE. If y is NULL, dims->out follows from the others. */
+/* Sets *dims from the shapes and the config (NULL: defaults). MICA_E_INVALID: the config is wrong; MICA_E_SHAPE: the
+ * shapes do not fit, or y, if not NULL, differs from what x, w and the config give. */
 mica_status mica__conv_dims_of(const mica_conv_config *config, mica_shape x, mica_shape w, const mica_shape *y,
                                mica__conv_dims *dims);
-/* Moves axes of extent 1 to the front, because kernels run along the last axis; memory stays the same. */
+/* Moves axes that have extent 1 in x, w and y, and no padding, to the front, because kernels run along the last
+ * axis. The order in memory stays the same. */
 void mica__conv_lead_ones(mica__conv_dims *dims);
 /* The output extent; 0 if the filter does not fit once. more: zeros after the last element, beyond `pad`. */
 int64_t mica__conv_extent(int64_t in, int64_t filter, int64_t stride, int64_t pad, int64_t more, int64_t dilation);
 
-/* Reduces *taps by the taps at both ends that read only padding, which most do if planes are smaller than filters.
- * Tap t reads pixels o stride + first + t delta. Returns the number of dropped taps at the beginning. */
+/* Removes the taps at both ends that read only padding from *taps; they are most taps if planes are smaller than
+ * filters. Tap t reads pixels o stride + first + t delta. Returns the number of taps removed at the beginning. */
 int64_t mica__conv_drop_idle(int64_t in, int64_t out, int64_t stride, int64_t first, int64_t delta, int64_t *taps);
 
 /* The product of three numbers. */
 int64_t mica__product3(const int64_t extent[3]);
-/* 2 operations for each term of each element: "flops counted as direct convolution". */
+/* Counts 2 operations for each product of the formula, even if it reads padding: "flops counted as direct
+ * convolution". */
 double mica__conv_flops(const mica__conv_dims *dims);
 
 /* The queue for launches that depend only on w, and for their workspaces: prologue, or else the pass's own queue. */
@@ -94,7 +98,8 @@ mica_status mica__conv_run(const mica__exec *exec, mica__conv_pass pass, unsigne
 
 /* The key under which tuning results are stored. */
 void mica__conv_key(const mica__conv *conv, char key[MICA__TUNING_TEXT]);
-/* The problem in the syntax of mica_tuner_create, after "conv "; false if the syntax cannot express it. */
+/* Writes "conv " and the problem in the syntax of mica_tuner_create. False if this cannot express it, because f32
+ * may be rounded to tf32, or if the text is too long. */
 bool mica__conv_tuner_problem(const mica__conv *conv, char problem[MICA__TUNING_TEXT]);
 
 /* In tune.c. */
@@ -111,15 +116,15 @@ extern const struct mica__tunable mica__conv_tunable;
 /* Ends a launch that began with mica__epilogue_begin(queue, desc, values, &conv->epilogue, ..) and the kernel's own
  * arguments: packs the epilogue, notes the cost and submits. */
 mica_status mica__conv_end(mica_queue *queue, mica__launch *launch, const mica__conv *conv);
-/* Notes the cost of a launch that does the given share of the pass. */
+/* Notes the cost of a launch that does this share of the pass's work. */
 void mica__conv_cost(mica__launch *launch, const mica__conv *conv, double share);
 /* Packs CONV_PARAMS (cl/conv/problem.clh). */
 void mica__conv_push_dims(mica__launch *launch, const mica__conv_dims *dims);
 
-/* The implementations of each pass, in order, the reference last; each list ends in NULL. */
+/* The implementations of each pass: those for special cases come first, the reference last. Each list ends in NULL. */
 extern const mica__impl *const *const mica__conv_impls[MICA__CONV_PASSES];
-/* The implementations for operands with channels last; the last of them copies the operands back and chooses from
- * the lists above. */
+/* The implementations for operands with channels last. The last one copies the operands to channels first and
+ * chooses from mica__conv_impls. */
 extern const mica__impl *const *const mica__conv_last_impls[MICA__CONV_PASSES];
 extern const mica__impl mica__conv_channels_first;
 /* The kernels of all implementations; ends in NULL. */
@@ -156,8 +161,8 @@ struct mica__check;
 mica_status mica__conv_check(struct mica__check *check);
 /* The part of the check for one implementation of one pass. */
 mica_status mica__conv_check_impl(struct mica__check *check, const mica__impl *impl, mica__conv_pass pass);
-/* For the tests: checks a variant in all types that it takes, over all cases, on any device. once: with one epilogue
- * per type. */
+/* For the tests: checks a variant, even one that does not fit the device, in all settings whose type it takes, on
+ * the grid of check->level. once: only in the first setting of each type. */
 MICA_CHECKED mica_status mica__conv_check_variant(struct mica__check *check, const mica__impl *impl,
                                                   const mica__variant *variant, mica__conv_pass pass, bool once);
 

@@ -42,7 +42,7 @@ static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA
 static const mica__kernel_desc kernel_desc = {
     MICA__KERNEL("conv_max_pool", "conv/cpu/conv_max_pool.cl", params, variants)};
 #define VW 16
-/* Limits of the kernel. */
+/* The most taps of a filter and channels of x that the kernel takes. */
 #define MOST_TAPS 49
 #define MOST_CHANNELS 16
 
@@ -50,7 +50,7 @@ static const mica__kernel_desc kernel_desc = {
 
 typedef struct problem {
   mica__conv_dims conv;
-  mica__max_pool_attrs window; /* first the rows', then the columns' */
+  mica__max_pool_attrs window; /* each attribute for rows, then for columns */
   int64_t pooled[2];
 } problem;
 
@@ -122,8 +122,9 @@ static mica_status evaluate(const mica__eval *eval) {
 
 typedef struct plan {
   int64_t seg, nv;                 /* the kernel's SEG and NV */
-  int64_t rows, strips, parts;     /* rows of D per strip, number of strips, parts of the filters */
-  int64_t pitch, source, filtered; /* columns of a phase; packed rows of S and rows of Y per strip */
+  int64_t rows, strips, parts;     /* rows of the result per strip, number of strips, parts of the filters */
+  int64_t pitch, source, filtered; /* columns of a stride phase of packed x; rows of packed x and rows before pooling
+                                    * per strip */
 } plan;
 
 /* 28 sums, the weights and a pixel fill the 32 registers of AVX-512; 12 halves of sums, two of weights and a pixel fill
@@ -155,7 +156,9 @@ static double time_of(const problem *p, const plan *cut) {
          PACKING * (double)(c->c * channel_of(p, cut));
 }
 
-/* Chooses the strips and parts that finish first: as few as keep all units busy. False if not even a row fits. */
+/* Chooses the numbers of strips and of parts with the least estimated time; more of them must save at least the
+ * share GAIN of it. False if the scratch memory of a strip of one row is larger than local memory or half of the
+ * second-level cache. */
 static bool make_plan(const problem *p, const mica_device_info *device, plan *best) {
   const mica__conv_dims *c = &p->conv;
   const size_t cached = (size_t)mica__core_model_of(device)->l2_floats / 2 * sizeof(float);
@@ -262,7 +265,7 @@ static mica_status launch_strips(const mica__exec *exec, const problem *p, const
   return mica__queue_submit(exec->queue, &launch);
 }
 
-/* Launches the convolution and the pooling one by one, on devices without the kernel. */
+/* Launches the convolution and the pooling one by one, if the kernel cannot compute them or positions are wanted. */
 static mica_status launch_apart(const mica__exec *exec, const problem *p) {
   const mica__conv_max_pool_attrs *attrs = exec->attrs;
   const mica_conv_config config = config_of(attrs);
@@ -303,7 +306,8 @@ static mica_status launch(const mica__exec *exec) {
 
 /* --- where a convolution and a pooling are one --- */
 
-/* The most channels of the images: with more, other convolutions are faster. Measured for one image. */
+/* The most channels of the image: with more, other convolutions are faster. Measured for one image, and only one is
+ * accepted. */
 #define MOST_OF_STEM 4
 /* Bytes of a vector register of AVX2. */
 #define LEAST_VECTOR 32
@@ -361,8 +365,9 @@ static double flops(const mica__node *node, const mica__type *inputs) {
     .input_count = OPERANDS, .terms = (c) * (r) * (s), .unwanted = 1u << MICA__POOL_INDICES                            \
   }
 
-/* Strides and padding of both kinds, windows that overlap, touch and leave rows out, panels that are not full, segments
- * that overlap, all dtypes. The kernel does not take the last case. */
+/* Strides and padding of the convolution and of the windows; windows that overlap, touch and leave rows out; panels
+ * that are not full, segments that overlap, all dtypes. The kernel does not take the last case, whose rows are
+ * shorter than a segment. */
 static mica_status check(mica__check *check) {
 #define HOW(conv_s, conv_p, side, every, before, ceil)                                                                 \
   {                                                                                                                    \

@@ -23,7 +23,7 @@ static MICA__ATTR_TABLE(fire_max_pool, FIRE_MAX_POOL_ATTRS);
 
 #define OPERANDS MICA__FIRE_OPERANDS
 
-/* Sets the module with its pooling; results are the types of max_pool's results. */
+/* Describes the module with its pooling. results receives the types of max_pool's results. */
 static mica_status fire_of(const mica__fire_max_pool_attrs *attrs, const mica__type *types, int32_t count,
                            mica__fire *fire, mica__type *results) {
   MICA_TRY(mica__fire_of(types, count, attrs->low, attrs->high, fire));
@@ -61,7 +61,7 @@ static mica_status evaluate(const mica__eval *eval) {
   return status;
 }
 
-/* Launches the convolutions and the pooling one by one, on devices without the kernel. */
+/* Launches the convolutions and the pooling one by one, if the kernel cannot compute them or positions are wanted. */
 static mica_status launch_apart(const mica__exec *exec, const mica__fire *fire) {
   const mica__type type = mica__fire_type(fire, mica_tensor_dtype(exec->output));
   mica_tensor *y = NULL;
@@ -124,11 +124,12 @@ static double flops(const mica__node *node, const mica__type *inputs) {
     .input_count = OPERANDS, .terms = (c) + (k)*LARGER(r2, r3) * LARGER(r2, r3), .unwanted = 1u << MICA__POOL_INDICES, \
     .whole = EXACT(type)                                                                                               \
   }
-/* In 16 bits squeezed channels are whole numbers below 256, which these hold: without the kernel they are stored. */
+/* For 16 bits: without the kernel, squeezed channels are stored in 16 bits. That is exact if these three operands
+ * are whole numbers, because all sums are then whole and below 256. */
 #define EXACT(type) ((type) == MICA_F32 ? 0 : 1u << MICA__FIRE_X | 1u << MICA__FIRE_W1 | 1u << MICA__FIRE_B1)
 
 /* Windows that overlap, touch, leave rows out and reach beyond the image, panels that are not full, all dtypes. The
- * kernel does not take the last case. */
+ * kernel does not take the last case, whose rows are shorter than a segment. */
 static mica_status check(mica__check *check) {
 #define HOW(side, every, before, ceil)                                                                                 \
   {                                                                                                                    \

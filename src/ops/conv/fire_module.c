@@ -48,12 +48,12 @@ static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA
 const mica__kernel_desc mica__fire_module_kernel = {
     MICA__KERNEL("fire_module", "conv/cpu/fire_module.cl", params, variants)};
 #define VW 16
-/* The largest filter; the kernel keeps MOST_SIDE * MOST_SIDE offsets. */
+/* The largest side of a filter; the kernel keeps MOST_SIDE * MOST_SIDE offsets. */
 #define MOST_SIDE 7
 
 /* --- the problem --- */
 
-/* An expanding convolution pads so that its results have the pixels of its source. */
+/* The config of an expanding convolution, whose padding gives its result as many rows and columns as its source has. */
 static mica_conv_config same_size(mica_shape w) { return (mica_conv_config){.pad = {w.dim[2] / 2, w.dim[3] / 2}}; }
 
 static mica_status dims_of(mica_shape x, mica_shape w1, mica_shape w2, mica_shape w3, mica__fire *m) {
@@ -137,9 +137,9 @@ static mica_status evaluate(const mica__eval *eval) {
 
 typedef struct plan {
   int64_t seg, nv;             /* the kernel's SEG and NV */
-  int64_t rows, strips, parts; /* rows of D per strip, number of strips, parts of the filters */
-  int64_t filtered, halo;      /* rows of Y per strip; rows of E on each side of them */
-  int64_t block;               /* rows of D that are finished together */
+  int64_t rows, strips, parts; /* rows of the result per strip, number of strips, parts of the filters */
+  int64_t filtered, halo;      /* rows per strip before pooling; squeezed rows on each side of them */
+  int64_t block;               /* rows of the result that are finished together */
 } plan;
 
 /* 28 sums, the weights and a pixel fill the 32 registers of AVX-512; 12 halves of sums, two of weights and a pixel fill
@@ -148,7 +148,8 @@ static plan plan_for(const mica_device_info *device) {
   return device->vector_bytes >= MICA__LONG_VECTOR ? (plan){.seg = 7, .nv = 2} : (plan){.seg = 3, .nv = 1};
 }
 
-/* The most pixels that are finished together: their sums of a panel take half of a first-level cache. */
+/* The most pixels that are finished together, unless a row has more: their sums for 32 filters take half of a
+ * first-level cache of 48 KiB. */
 #define MOST_FINISHED 196
 
 static size_t scratch_bytes(const mica__fire *m, const plan *p) {
@@ -183,7 +184,9 @@ static double time_of(const mica__fire *m, const plan *p) {
   return time;
 }
 
-/* Chooses the strips and parts that finish first: as few as keep all units busy. False if not even a row fits. */
+/* Chooses the numbers of strips and of parts with the least estimated time; more of them must save at least the
+ * share GAIN of it. False if the scratch memory of a strip of one row is larger than local memory or half of the
+ * second-level cache. */
 static bool make_plan(const mica__fire *m, const mica_device_info *device, plan *best) {
   const mica__conv_dims *s = &m->squeeze;
   const size_t cached = (size_t)mica__core_model_of(device)->l2_floats / 2 * sizeof(float);
@@ -224,7 +227,7 @@ static bool fits(const mica__fire *m, const mica_device_info *device) {
 
 /* --- the launch --- */
 
-/* Packs the three operands of weights, one after another. */
+/* Packs the filters of the three convolutions, one after another, into a new buffer. */
 static mica_status pack_all(const mica__exec *exec, const mica__fire *m, mica_buffer **packed) {
   const uint32_t weights = 1u << W1 | 1u << W2 | 1u << W3;
   mica_queue *queue = exec->prologue && (exec->constant & weights) == weights ? exec->prologue : exec->queue;
@@ -302,7 +305,7 @@ static mica_status launch_strips(const mica__exec *exec, const mica__fire *m, co
   return mica__queue_submit(exec->queue, &launch);
 }
 
-/* Launches one expanding convolution of one image of e, into its part of the result. */
+/* Launches one expanding convolution for one image of the squeezed channels e, into its part of the result y. */
 static mica_status expand_apart(const mica__exec *exec, const mica_tensor *e, const mica__fire *m, int which,
                                 int64_t image, mica_tensor *y) {
   const mica__conv_dims *d = &m->expand[which];
@@ -365,8 +368,9 @@ static mica_status launch(const mica__exec *exec) {
 /* The most squeezed channels: with more, Winograd's minimal filtering may pay in a launch of its own. */
 #define MOST_SQUEEZED 64
 
-/* Measured for one image; many images already fill the three launches. With AVX2 SqueezeNet takes 1.1 times as long by
- * this kernel as by Winograd's minimal filtering and products, each in a launch. */
+/* Accepts one image only, as measured: several already keep all cores busy in separate launches. AVX2 is refused,
+ * because SqueezeNet takes 1.1 times as long by this kernel as by Winograd's minimal filtering and products, each in
+ * a launch. */
 bool mica__fire_pays(const mica__fire *m, mica_engine *engine) {
   const mica_device_info *device = mica_engine_device(engine);
   plan p;
@@ -375,8 +379,8 @@ bool mica__fire_pays(const mica__fire *m, mica_engine *engine) {
          make_plan(m, device, &p) && !mica__variant_is_bad(engine, &mica__fire_module_kernel, &variants[0]);
 }
 
-/* True for a part of one group and stride 1, whose filters are square with odd sides and whose results have the pixels
- * of the source. */
+/* True for a convolution as mica__block_is_part wants it, with one group, stride 1 and no addend, whose filters are
+ * square with odd sides and whose result has as many rows and columns as its source. */
 static bool is_expansion(const mica_graph *graph, int32_t id, double *low, double *high) {
   if (!mica__block_is_part(graph, id, low, high)) return false;
   const mica__node *node = mica__graph_node(graph, id);
@@ -388,7 +392,7 @@ static bool is_expansion(const mica_graph *graph, int32_t id, double *low, doubl
   return plain;
 }
 
-/* Operands of a convolution's filters and biases. */
+/* Sets inputs[0] and inputs[1] to the filters and the bias of a convolution. */
 static void add_weights(const mica__node *conv, int32_t *inputs) {
   inputs[0] = conv->inputs[1];
   inputs[1] = conv->inputs[((const mica__conv_attrs *)conv->attrs)->bias];
@@ -452,14 +456,15 @@ static double flops(const mica__node *node, const mica__type *inputs) {
                                 {type, {1, {m3}}}},                                                                    \
     .input_count = OPERANDS, .terms = (c) + (k)*LARGER(r2, r3) * LARGER(r2, r3), .whole = exact                        \
   }
-/* Squeezed channels are whole numbers below 256, which 16 bits hold: without the kernel they are stored. */
+/* For 16 bits: without the kernel, squeezed channels are stored in 16 bits. That is exact if these three operands
+ * are whole numbers, because all sums are then whole and below 256. */
 #define NARROW (1u << X | 1u << W1 | 1u << B1)
 /* With an upper bound all operands are whole numbers and sums exact: a magnitude that is clamped gives no bound for
  * rounding. */
 #define WHOLE ((1u << OPERANDS) - 1)
 
-/* Panels that are not full, segments that overlap, rows of one segment, both orders of the filters, no clamping, blocks
- * of rows, several sums per pixel, all dtypes. The kernel does not take the last case. */
+/* Panels that are not full, segments that overlap, rows of one segment, both orders of the filters, no clamping,
+ * blocks of rows, all dtypes. The kernel does not take the last case, whose rows are shorter than a segment. */
 static mica_status check(mica__check *check) {
   static const mica__fire_module_attrs relu = {0, (double)INFINITY}, six = {0, 6},
                                        bare = {(double)-INFINITY, (double)INFINITY};

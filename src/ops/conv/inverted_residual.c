@@ -42,7 +42,7 @@ static const mica__kernel_desc block_kernel = {
 static const mica__kernel_desc pack_kernel = {
     MICA__KERNEL("inverted_residual_pack", "conv/cpu/inverted_residual.cl", params, variants)};
 #define VW 16
-/* The largest panel. */
+/* Channels of the largest panel: two vectors. */
 #define PANEL 32
 
 /* --- the problem --- */
@@ -116,7 +116,8 @@ static mica_status evaluate(const mica__eval *eval) {
 /* --- how the work is cut --- */
 
 typedef struct plan {
-  int64_t rows, strips, pitch; /* rows of D per strip, number of strips, columns of E */
+  int64_t rows, strips, pitch; /* rows of the result per strip, number of strips, packed columns of a row of expanded
+                                * channels */
   int64_t seg, nv;             /* the kernel's SEG and NV */
 } plan;
 
@@ -134,13 +135,14 @@ static size_t scratch_bytes(const block *b, const plan *p) {
   return (size_t)(e + pixels * panel + (pixels + VW) * mica__ceil_div(b->project.k, VW) * VW) * sizeof(float);
 }
 
-/* Costs in multiply-adds of a vector: finishing a vector of E or F, and reading a vector of weights for the first time
- * in a group. The third number is the share of the time that more strips must save. */
+/* Costs in multiply-adds of a vector: finishing a vector of results of the first or second convolution, and reading
+ * a vector of weights for the first time in a work-group. The third number is the share of the time that more strips
+ * must save. */
 #define FINISHING 6.0
 #define WEIGHT 3.0
 #define GAIN 0.02
 
-/* The time of a strip of E, F and D, in multiply-adds of a vector. */
+/* The time of the three convolutions of a strip, in multiply-adds of a vector. */
 static double time_of(const block *b, const plan *p) {
   const int64_t rows = p->rows, tile = 2 * p->seg;
   const mica__conv_dims *f = &b->filter;
@@ -153,8 +155,8 @@ static double time_of(const block *b, const plan *p) {
   return expanded + filtered + projected + WEIGHT * k * (c + m);
 }
 
-/* Chooses the number of strips that takes the least time; more strips must save at least the share GAIN of it. False if
- * not even a row fits. */
+/* Chooses the number of strips that takes the least time; more strips must save at least the share GAIN of it. False
+ * if the scratch memory of a strip of one row is larger than local memory or half of the second-level cache. */
 static bool make_plan(const block *b, const mica_device_info *device, plan *best) {
   const mica__conv_dims *f = &b->filter;
   const size_t cached = (size_t)mica__core_model_of(device)->l2_floats / 2 * sizeof(float);
@@ -189,8 +191,8 @@ static bool fits(const block *b, const mica_device_info *device) {
 
 /* --- the launch --- */
 
-/* Packs W of rows x columns as vectors of rows, with `padded` columns each, and adds it to the packed weights at
- * *first. */
+/* Packs w, of rows x columns, as vectors of rows with `padded` columns each. Writes them from element *first of
+ * `packed` on, and adds their number to *first. */
 static mica_status pack(const mica__exec *exec, mica_queue *queue, const mica_tensor *w, int64_t rows, int64_t columns,
                         int64_t padded, mica_buffer *packed, int64_t *first) {
   int32_t values[MICA__MAX_PARAMS];
@@ -277,7 +279,7 @@ static mica_status launch_strips(const mica__exec *exec, const block *b, const p
   return mica__queue_submit(exec->queue, &launch);
 }
 
-/* Launches three convolutions, on devices without the kernel. */
+/* Launches three convolutions, if the kernel cannot compute the block. */
 static mica_status launch_apart(const mica__exec *exec, const block *b) {
   const mica__inverted_residual_attrs *attrs = exec->attrs;
   const mica_conv_config filter = depthwise_config(attrs, b->expand.k);
@@ -326,7 +328,7 @@ static mica_status launch(const mica__exec *exec) {
 /* The fewest expanded channels for which the block saves enough time. */
 #define LEAST_CHANNELS 32
 
-/* Measured for one image, with AVX-512 and AVX2; many images already fill the three launches. */
+/* Accepts one image only, as measured with AVX-512 and AVX2: several already keep all cores busy in three launches. */
 static bool pays(const block *b, mica_engine *engine) {
   const mica_device_info *device = mica_engine_device(engine);
   plan p;
@@ -381,7 +383,8 @@ static double flops(const mica__node *node, const mica__type *inputs) {
   return status == MICA_OK ? flops_of(&b) : 0;
 }
 
-/* Channels, rows and columns of x; expanded channels; taps; channels of the result. */
+/* Images; channels, rows and columns of x; expanded channels; rows (and columns) of a depthwise filter; channels of
+ * the result; number of operands; rows and columns of the result. */
 #define CASE(how, n, c, h, w, k, taps, m, count, p, q)                                                                 \
   {                                                                                                                    \
     .attrs = &(how), .inputs = {{MICA_F32, {4, {n, c, h, w}}}, {MICA_F32, {4, {k, c, 1, 1}}},                          \
@@ -392,7 +395,8 @@ static double flops(const mica__node *node, const mica__type *inputs) {
   }
 
 /* Strides, both sizes of filters, padding on no side, one and both, panels that are not full, segments that overlap.
- * The kernel does not take the last two cases. */
+ * The kernel does not take the last case, whose strides differ, and with AVX-512 not the one before, whose rows are
+ * shorter than a segment. */
 static mica_status check(mica__check *check) {
   static const mica__inverted_residual_attrs same = {{1, 1, 1}, {1, 1, 0}, {0, 0, 0}, 0, 6},
                                              half = {{2, 2, 1}, {1, 1, 0}, {0, 0, 0}, 0, 6},

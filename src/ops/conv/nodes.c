@@ -58,7 +58,7 @@ static mica_status check_ranks(const mica__type *inputs) {
   return MICA_OK;
 }
 
-/* Stands for an open extent; large enough for any filter. */
+/* Stands for an open extent when shapes are checked; larger than any usual filter. */
 #define ANY_EXTENT (1 << 20)
 
 static mica_shape pin_dynamic(mica_shape shape, int64_t channels) {
@@ -157,13 +157,14 @@ static mica_status evaluate_filter(const mica__eval *e) {
 
 /* --- on the device --- */
 
-/* The channels of operand k of a pass, from the filters' shape. */
+/* The channels of operand k of a pass (x or y), from the shape w of the filters. */
 static int64_t channels_of(mica__conv_pass pass, int32_t k, mica_shape w, const mica__conv_attrs *attrs) {
   const bool is_x = pass == MICA__CONV_FWD || (pass == MICA__CONV_BWD_FILTER && k == 0);
   return is_x ? w.dim[1] * attrs->groups : w.dim[0];
 }
 
-/* Operand k with the shape that it has with channels first. *view: what the caller destroys; NULL: nothing. */
+/* Sets *operand to operand k, in the shape with channels first. *view: a tensor that the caller destroys; left as it
+ * is if the operand itself serves. */
 static mica_status take_operand(const mica__exec *exec, mica__conv_pass pass, int32_t k, mica_shape w,
                                 mica_tensor **view, const mica_tensor **operand) {
   const mica__conv_attrs *attrs = exec->attrs;
@@ -174,7 +175,7 @@ static mica_status take_operand(const mica__exec *exec, mica__conv_pass pass, in
   return MICA_OK;
 }
 
-/* The result or the addend with the shape that it has with channels first. */
+/* Makes a view of the result or the addend, in the shape with channels first. */
 static mica_status view_result(const mica__exec *exec, const mica_tensor *tensor, mica_tensor **view) {
   const mica__conv_attrs *attrs = exec->attrs;
   const mica_shape shape = mica_tensor_shape(exec->output);
@@ -234,7 +235,7 @@ static void set_last(void *attrs, uint32_t inputs, bool result) {
   own->result_last = result;
 }
 
-/* Bits of inputs for bits of mica__conv_last. */
+/* The bits of a pass's inputs (bit k: input k) for bits of mica__conv_last. */
 static uint32_t inputs_of(mica__conv_pass pass, unsigned last) {
   if (pass == MICA__CONV_FWD) return last & MICA__CONV_X_LAST ? 1 : 0;
   if (pass == MICA__CONV_BWD_DATA) return last & MICA__CONV_Y_LAST ? 1 : 0;
@@ -267,7 +268,8 @@ static void layouts_filter(const mica__node *node, const mica__type *inputs, mic
   find_layouts(node, MICA__CONV_BWD_FILTER, engine, (const mica__type[]){inputs[0], node->type, inputs[1]}, layouts);
 }
 
-/* True for one number per channel: all strides except that of dimension 1 are 0. */
+/* True if the other operand of the addition or product has one number per channel: all its strides except that of
+ * dimension 1 are 0. */
 static bool is_bias(const mica__epilogue_fusion *fusion, mica_shape shape) {
   int64_t count = 0;
   for (int32_t i = 0; i < shape.rank; i++)
@@ -301,7 +303,8 @@ static bool fuse_conv_epilogue(mica__epilogue_fusion *fusion) {
   return true;
 }
 
-/* Moves factors of the result's channels into the filters. */
+/* Finds where a factor per channel of the result can be moved into the filters: *operand is that of the filters,
+ * *shape the factors' shape beside them. False if the user of the node is no such product in f32. */
 static bool scale_filters(const mica__epilogue_fusion *fusion, int32_t *operand, mica_shape *shape) {
   const mica__node *node = fusion->node, *user = fusion->user;
   bool transposed = node->op == &mica__op_conv_transpose;
@@ -317,8 +320,8 @@ static bool scale_filters(const mica__epilogue_fusion *fusion, int32_t *operand,
 
 /* --- gradients --- */
 
-/* The new nodes of a gradient rule take the config of the node. It has no fused operands, since rules see only unfused
- * nodes. */
+/* Adds a pass with the attributes of the node whose gradient is built. These name no fused operands, since rules see
+ * only unfused nodes. like: the value whose shape the result takes; not used by conv. */
 static mica_value add_pass(const mica__grad *grad, const mica__op *op, mica_value a, mica_value b, mica_value like) {
   return mica__graph_add(op, (mica_value[]){a, b, like}, op == &mica__op_conv ? 2 : 3, mica__attrs_of(grad->y));
 }

@@ -1,6 +1,6 @@
-/* ops/conv/phase.h: a pass as most kernels compute it: phase by phase (PHASE_PARAMS of cl/conv/problem.clh, which has
- * the formula). Forward is one phase, whose operands also serve backward filter; backward data has one phase for each
- * phase of the stride. */
+/* ops/conv/phase.h: a pass as most kernels compute it: phase by phase (PHASE_PARAMS of cl/conv/problem.clh, which
+ * has the formula). Forward is one phase, whose operands also serve backward filter. Backward data has one phase for
+ * each remainder of a pixel's position when it is divided by the stride. */
 #ifndef MICA_OPS_CONV_PHASE_H
 #define MICA_OPS_CONV_PHASE_H
 
@@ -44,10 +44,11 @@ void mica__conv_push_weights(mica__launch *launch, const mica__conv_phases *phas
 /* push_phase packs PHASE_PARAMS, push_own only their phase_own. */
 void mica__conv_push_phase(mica__launch *launch, const mica__conv_phase *phase);
 void mica__conv_push_own(mica__launch *launch, const mica__conv_phase *phase);
-/* Packs WEIGHTS_STRIDES. count: elements of the tensor from the phase's first weight on; 0 if no kernel needs it. */
+/* Packs WEIGHTS_STRIDES. count: elements of the tensor from the phase's first weight on; 0 if the kernel does not
+ * read it. */
 void mica__conv_push_strides(mica__launch *launch, const mica__conv_phase *phase, int64_t count);
 
-/* The source: x forward, y backward. */
+/* The operand that results are computed from besides w: x forward, else y. */
 const mica_tensor *mica__conv_source(const mica__conv *conv);
 
 #endif

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The largest extent, stride, padding and dilation: sums of them still fit an int. */
+/* The largest extent, stride, padding and dilation: the sum of four still fits an int. */
 #define MAX_SIZE (INT32_MAX / 4)
 /* From this many bytes on, caches keep little of a result until it is read. */
 #define NONTEMPORAL_BYTES (16 << 20)
@@ -147,7 +147,7 @@ static mica_status check_types(const mica_engine *engine, const mica_conv_epilog
   return MICA_OK;
 }
 
-/* An operand with its channels last is a strided view. */
+/* Refuses an operand that is not as kernels read it. One with its channels last may be a strided view. */
 static mica_status check_operand(mica_queue *queue, bool last, const char *name, const mica_tensor *tensor) {
   return (last ? mica__operand_check_strided : mica__operand_check)(queue, "conv", name, tensor);
 }
@@ -194,7 +194,7 @@ bool mica__conv_is_result_last(const mica__conv *conv) {
   return conv->last & (conv->pass == MICA__CONV_FWD ? MICA__CONV_Y_LAST : MICA__CONV_X_LAST);
 }
 
-/* Sets the result as matrices, and its epilogue. */
+/* Describes the result as matrices, and sets the epilogue that writes them. MICA_E_OVERFLOW: they are too large. */
 static mica_status set_result(const mica_conv_epilogue *epilogue, mica__conv *conv) {
   const mica__conv_dims *d = &conv->dims;
   const mica_tensor *result = result_of(conv);

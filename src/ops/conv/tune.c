@@ -20,7 +20,7 @@ typedef struct shape {
   int64_t n, c, k, groups;
   int64_t in[3], filter[3], stride[3], pad[3], dilation[3], out[3];
   int rank, most_extents; /* dimensions of the image; the most dimensions of any other field */
-  unsigned given;         /* bit k: field k of parse_word */
+  unsigned given;         /* bit k: field k of parse_word was given */
   bool has_out;
 } shape;
 
@@ -123,7 +123,8 @@ static double reference(const mica__trial *trial, int64_t at, double *magnitude)
   return mica__conv_reference_at(&conv->dims, conv->pass, conv->dtype, trial->a.data, trial->b.data, at, magnitude);
 }
 
-/* Makes the operands in the order x, w, y, without the result of the pass. */
+/* Makes the operands (a and b of the trial: x, w and y in this order, without the result of the pass), the result
+ * and the problem. */
 static mica_status fill_trial(conv_trial *t, const shape *s) {
   mica__trial *trial = &t->trial;
   mica_conv_config config = config_of(s);

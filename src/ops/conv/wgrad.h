@@ -5,7 +5,7 @@
 
 #include "ops/conv/conv.h"
 
-/* The meaning of the lanes of sums: channels of x; filters (channels of y); filters, while rows are pairs of channel
+/* What the lanes of sums are: channels of x; filters (channels of y); or filters with a row for each pair of channel
  * and tap. */
 enum { MICA__PANEL_X = 1, MICA__PANEL_Y = 2, MICA__PANEL_Y_TAPS = 3 };
 
@@ -22,7 +22,7 @@ bool mica__conv_knows_filter(const mica__kernel_desc *kernel, const mica__conv_d
 /* The sums of a depthwise convolution, with taps as rows. Changes the problem to one group that has all filters. */
 mica__conv_sums mica__conv_depthwise_sums(mica__conv *conv, int64_t parts);
 
-/* The number of floats of the sums. */
+/* The number of floats that the sums of all parts take. */
 int64_t mica__conv_sums_count(const mica__conv *conv, const mica__conv_sums *sums);
 /* The floats of local memory that a work-group takes to add tiles of mr x nr sums for `taps` taps. */
 static inline int64_t mica__conv_reduce_floats(int64_t taps, int64_t mr, int64_t nr) {

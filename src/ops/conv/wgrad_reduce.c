@@ -1,4 +1,4 @@
-/* The last step of every weight gradient on CPUs: adds partial sums (cl/conv/wgrad_reduce.cl). */
+/* The last step of weight gradients on CPUs that leave sums in parts: adds them (cl/conv/wgrad_reduce.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "cl/conv/fields.clh"
@@ -22,8 +22,8 @@ const mica__kernel_desc mica__conv_wgrad_reduce_kernel = {
 
 #define VW 16
 
-/* How many panels of lanes and tiles of rows the sums have. A pair of channel and tap counts as a channel with one
- * tap. */
+/* How many panels of lanes, tiles of rows and taps the sums have; all: taps of the filter. A pair of channel and tap
+ * counts as a channel with one tap. */
 typedef struct extent {
   int64_t panels, tiles, all, taps;
 } extent;

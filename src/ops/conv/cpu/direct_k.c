@@ -18,16 +18,17 @@ const mica__kernel_desc mica__conv_cpu_direct_k_kernel = {
 /* With more pixels, kernels whose lanes are pixels are faster: they read a panel of pixels less often than this one
  * reads the weights. */
 #define MOST_PIXELS 8
-/* The most pixels if a product (conv_gemm) could run instead: for 2,048 channels and 4 pixels it takes 0.8 of the time,
- * for 1,280 channels and 1 pixel 1.7 times as long. */
+/* The most pixels if a product (conv_gemm) could run instead: for 2,048 channels and 4 pixels the product takes 0.8
+ * of the time of this kernel, for 1,280 channels and 1 pixel 1.7 times as long. */
 #define MOST_OF_PRODUCT 2
-/* Multiply-adds per work-group: waking a sleeping core takes some 20 us. */
+/* The multiply-adds that a work-group should have: waking a sleeping core takes some 20 us. */
 #define GROUP_WORK (1 << 19)
 
 /* How the work is cut; the comment that opens the kernel's file explains it. */
 typedef struct plan {
   mica__conv_phase phase;
-  int64_t pixels, depth, np, nv, vectors; /* per group */
+  int64_t pixels, depth, np, nv, vectors; /* pixels, depth: of a group of channels; np, nv: of a tile; vectors: of a
+                                           * work-group */
 } plan;
 MICA__TASK_PLAN(plan)
 

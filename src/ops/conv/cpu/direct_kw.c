@@ -28,10 +28,11 @@ const mica__kernel_desc mica__conv_cpu_direct_kw_kernel = {
 #define MOST_OF_PRODUCT 512
 /* The floats of a tile of one channel, with one tap. */
 #define TILE_PITCH(seg) ((seg) > 4 ? 16 : 8)
-/* The most pixels of a strip: its sums for a panel of filters take half of a first-level cache. */
+/* The most pixels of a strip: its sums for a panel of 32 filters take half of a first-level cache of 48 KiB. */
 #define STRIP 196
-/* Limits on cutting the filters and the pixels into parts: more parts must save at least this share of the time, and a
- * group must have at least this many multiply-adds of vectors, because waking a sleeping core takes some 20 us. */
+/* Limits on cutting the filters into parts and the pixels into strips. More of them must save at least the share
+ * GAIN of the time. A work-group must have GROUP_WORK multiply-adds of vectors, because waking a sleeping core takes
+ * some 20 us. */
 #define MOST_PARTS 64
 #define MOST_STRIPS 8
 #define GAIN 0.02
@@ -52,7 +53,7 @@ static int32_t value(const mica__variant *variant, const char *macro) {
   return mica__kernel_value(&mica__conv_cpu_direct_kw_kernel, variant->values, macro);
 }
 
-/* The source elements from the first to the last that `pixels` adjacent pixels read. */
+/* The number of source elements from the first to the last that `pixels` adjacent pixels read. */
 static int64_t reach(const mica__conv_phase *w, int i, int64_t pixels) {
   return (pixels - 1) * w->step[i] + (w->taps[i] - 1) * w->delta[i] + 1;
 }
@@ -83,8 +84,8 @@ static void plan_packing(plan *p) {
   }
 }
 
-/* Chooses the longest strips, but at least `least` of them, for which all channels fit half of a second-level cache;
- * rows 0: none fit. */
+/* Chooses the longest strips, but at least `least` of them, whose source of all channels fits half of a second-level
+ * cache. p->rows becomes 0 if a strip of one row does not fit. */
 static void choose_strips(const mica_device_info *device, int64_t least, plan *p) {
   const mica__conv_phase *w = &p->phase;
   const int64_t room = mica__core_model_of(device)->l2_floats / 2, a_row = mica__ceil_div(w->out[2], p->seg);
@@ -109,8 +110,8 @@ static void choose_strips(const mica_device_info *device, int64_t least, plan *p
 #define WEIGHT 0.2
 #define TILE 400.0
 
-/* Chooses the panels per group. Units take equal shares of the groups, and each group packs its strip for itself.
- * Returns the time, in multiply-adds of a vector. */
+/* Chooses the panels per work-group. Units take equal shares of the work-groups, and each work-group packs its strip
+ * for itself. Returns the time, in multiply-adds of a vector. */
 static double choose_panels(const mica_device_info *device, plan *p) {
   const mica__conv_phase *w = &p->phase;
   const int64_t strips = mica__max(1, p->strips * w->n * w->groups), panels = mica__ceil_div(w->k, p->nv * VW);

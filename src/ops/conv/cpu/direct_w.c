@@ -25,8 +25,8 @@ const mica__kernel_desc mica__conv_cpu_direct_w_kernel = {
  * positions, took 320 us here and 83 us with filters as lanes (conv_depthwise_cpu_c). */
 #define SHORTEST_ROW 8
 /* MOST_CHANNELS: more channels on both sides would need blocks of channels. FEWEST_OF_A_GROUP: groups with fewer
- * results leave a tile empty. From FILTERING_CHANNELS channels and FILTERING_RESULTS results on, Winograd's fewer
- * products pay for its transforms. */
+ * channels of the result leave much of a tile empty. From FILTERING_CHANNELS channels and FILTERING_RESULTS channels
+ * of the result on, Winograd's fewer products pay for its transforms. */
 #define MOST_CHANNELS 16
 #define FEWEST_OF_A_GROUP 4
 #define FILTERING_CHANNELS 8
@@ -36,7 +36,8 @@ const mica__kernel_desc mica__conv_cpu_direct_w_kernel = {
 typedef struct plan {
   mica__conv_dims dims; /* c, in: of the source; k, out: of the result */
   bool back;
-  int64_t grid[3], low[3], high[3]; /* a pixel's taps read from low (at most 0) to high beside it */
+  int64_t grid[3], low[3], high[3]; /* grid: results per phase of the stride; a pixel's taps read from low (at most
+                                     * 0) to high beside it */
   int64_t rows, tile_rows, pitch;   /* rows of a strip, rows of its input tile, floats between these */
   int64_t mr, nv;
 } plan;
@@ -71,8 +72,8 @@ static void choose_tile(plan *p, bool long_vectors) {
   p->nv = !long_vectors ? 1 : p->mr == 4 ? 4 : 2;
 }
 
-/* Chooses the fewest strips that make GROUPS work-groups. Their data fit a first-level cache if several register tiles
- * read them, else a quarter of a second-level cache. */
+/* Chooses the fewest strips that make GROUPS work-groups and whose data fit the cache: the first level if several
+ * register tiles read them, else a quarter of the second. If no strip fits, a strip has one row. */
 static void choose_rows(plan *p, const mica__core_model *core) {
   int64_t strips = mica__ceil_div(GROUPS, mica__max(1, p->dims.n * p->dims.groups));
   int64_t room = p->dims.k <= p->mr ? core->l2_floats / 4 : core->l1_floats;
@@ -124,7 +125,7 @@ static const char *decline(const mica__task *task) {
   return scratch_bytes(p) > task->device->local_bytes ? "a row does not fit in local memory" : NULL;
 }
 
-/* The phases of a stride are packed one after the other; a phase may have no taps. */
+/* The floats of all phases' packed weights. The phases are packed one after the other; a phase may have no taps. */
 static int64_t packed_floats(const mica__conv *conv, int64_t mr) {
   int64_t count = 0;
   for (int64_t i = 0; i < mica__conv_phase_count(conv); i++) {

@@ -31,8 +31,9 @@ static int64_t panel_floats(const mica_device_info *device) { return 3 * mica__c
 /* Work-groups per core, if there are enough panels: with fewer groups, some cores are idle while the last ones run. */
 #define GROUPS 128
 
-/* One phase, or, with a stride of 2 in the width, the two phases of the width together. zero_rows: with a stride of 2
- * in the height too, the other phases of the height have no taps, and their zeros are stored along. */
+/* The phases that a launch computes: one or, backward with a stride of 2 in the width, the two phases of the width
+ * together. zero_rows: with a stride of 2 in the height, the next phases of the height have no taps, and their zeros
+ * are stored along. */
 typedef struct phases {
   mica__conv_phase at[2];
   int32_t count;
@@ -81,7 +82,8 @@ static int32_t value(const int32_t *values, const char *macro) {
   return mica__kernel_value(&mica__conv_cpu_implicit_gemm_kernel, values, macro);
 }
 
-/* Wider tiles load less per multiply-add, which pays unless their last panel is much emptier. */
+/* The variant for the device's vectors and a result of `columns` columns. Wider tiles load less per multiply-add,
+ * which pays unless their last panel is much emptier. */
 static const mica__variant *own_variant(const mica_device_info *device, int64_t columns) {
   const mica__variant *best = NULL;
   int64_t best_computed = 0;

@@ -4,8 +4,9 @@
 
 #include "ops/conv/phase.h"
 
-/* The number of floats of a phase's weights packed for tiles of `rows` rows; and the launch that packs them in blocks
- * of `block` channels (cl/conv/cpu/pack_weights.cl), into `packed` from element `first` on. */
+/* mica__conv_packed_count is the number of floats of a phase's weights, packed for tiles of `rows` rows.
+ * mica__conv_cpu_pack_weights launches their packing, in blocks of `block` channels (cl/conv/cpu/pack_weights.cl),
+ * into `packed` from element `first` on. */
 int64_t mica__conv_packed_count(const mica__conv_phase *phase, int64_t rows);
 mica_status mica__conv_cpu_pack_weights(mica_queue *queue, const mica__conv *conv, const mica__conv_phase *phase,
                                         int32_t rows, int64_t block, mica_buffer *packed, int64_t first);

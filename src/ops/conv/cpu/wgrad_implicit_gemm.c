@@ -1,5 +1,5 @@
 /* The weight gradient on CPUs, in register tiles (cl/conv/cpu/wgrad_implicit_gemm.cl): any problem whose sizes fit
- * ints. */
+ * ints and whose rows fit local memory. */
 #include "base/arith.h"
 #include "base/error.h"
 #include "cl/conv/fields.clh"
@@ -55,7 +55,7 @@ typedef struct plan {
   const mica__variant *variant;
   int64_t nr, mr, panels, tiles, taps; /* taps: each has its own tiles */
   int64_t slices, rows, columns;
-  int64_t blocks, share, parts;      /* blocks of tiles, panels that share a group */
+  int64_t blocks, share, parts;      /* blocks of tiles, panels of a work-group, parts of the pixels */
   int64_t copy_at, list_at, scratch; /* in floats */
 } plan;
 
@@ -99,8 +99,9 @@ static double row_elements(const mica__conv_dims *d, const plan *p) {
   return (double)d->n * (double)mica__product3(extent) * (double)(p->tiles * p->mr);
 }
 
-/* Cuts the work into groups. The more panels share a group, the less often the operand that is not packed is read from
- * memory. If that leaves too few groups, the pixels are divided too, and partial sums are written and added. */
+/* Cuts the work into work-groups. The more panels one takes, the less often the operand that is not packed is read
+ * from memory. If that leaves too few work-groups, the pixels are divided too, and partial sums are written and
+ * added. */
 static void choose_groups(const trimmed_problem *u, plan *p) {
   const mica__conv_dims *d = &u->dims;
   int64_t chunks = mica__ceil_div(d->n * d->out[0], p->slices) * mica__ceil_div(d->out[1], p->rows) *

@@ -17,10 +17,10 @@ const mica__kernel_desc mica__conv_depthwise_cpu_c_kernel = {
     MICA__KERNEL("conv_depthwise_cpu_c", "conv/depthwise/cpu_c.cl", params, variants)};
 
 #define VW 16
-/* Results are computed four at a time, so up to this many lie beyond the last row; each reads `step` vectors
- * further. */
+/* Results of a row are computed four at a time, so up to this many lie beyond the end of the last row; each of them
+ * reads `step` vectors further. */
 #define BEYOND 3
-/* The bytes of a group's strip: 192 KiB with a second-level cache of 1 MiB. */
+/* The most bytes of a work-group's strip: 192 KiB with a second-level cache of 1 MiB. */
 static int64_t strip_bytes(const mica_device_info *device) {
   return 3 * mica__core_model_of(device)->l2_floats * (int64_t)sizeof(float) / 16;
 }

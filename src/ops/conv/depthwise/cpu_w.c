@@ -21,8 +21,9 @@ const mica__kernel_desc mica__conv_depthwise_cpu_w_kernel = {
 #define VW 16
 /* Shorter rows leave too many lanes idle. */
 #define MIN_ROW 5
-/* Forward with stride 1, planes that come from memory are read faster sixteen side by side (lanes along channels) than
- * one after the other: 112x112 24 -> 41 GB/s, 56x56 21 -> 34 (2 cores of Zen 4, 2026-11-23). */
+/* True if the planes come from memory, except backward with stride 2. They are then read faster sixteen side by side
+ * (lanes along channels, cpu_c.c) than one after the other: forward with stride 1, 112x112 24 -> 41 GB/s, 56x56 21
+ * -> 34 (2 cores of Zen 4, 2026-11-23). */
 static bool waits_for_memory(const mica__conv *conv, const mica__conv_planes *v, const mica__core_model *core) {
   return v->out_stride == 1 && mica_tensor_bytes(conv->x) + mica_tensor_bytes(conv->y) > (size_t)core->cached_bytes;
 }

@@ -2,15 +2,16 @@
 
 #include "base/arith.h"
 
-/* The longest rows for which kernels have a plane's size built in. Forward kernels unroll these rows, gradients do
- * not. */
+/* The longest rows of y (with out_stride, of a phase of dx) for which kernels have a plane's size built in: forward
+ * and backward data, which unroll these rows, and weight gradients, which do not. */
 #define MAX_KNOWN 16
 #define MAX_KNOWN_OF_WGRAD 32
 /* Rows up to SHORT_ROW take vectors of 8 pixels, longer rows vectors of 16. */
 #define SHORT_ROW 8
 #define LONG_VECTOR 16
-/* Planes of more pixels exceed the first-level cache; a gradient reads another plane, too. With more than FEW_PRODUCTS
- * multiply-adds per pixel, computing takes longer than reading. */
+/* From this many pixels of a plane on, several vectors of a row are processed together (vectors_of); a weight
+ * gradient reads another plane, too. With more than FEW_PRODUCTS multiply-adds per pixel, computing takes longer
+ * than reading. */
 #define LARGE_PLANE 1024
 #define LARGE_PLANE_OF_WGRAD 512
 #define FEW_PRODUCTS 9
@@ -53,7 +54,7 @@ static int32_t vectors_of(const mica__conv *conv, const mica__conv_planes *p) {
   bool busy = d->filter[1] * d->filter[2] > FEW_PRODUCTS * d->stride[1] * d->stride[2];
   int64_t large = conv->pass == MICA__CONV_BWD_FILTER ? LARGE_PLANE_OF_WGRAD : LARGE_PLANE;
   if (p->out_stride > 1 || vectors == 0 || busy || p->in[1] * p->in[2] < large) return 1;
-  /* At most a sixth of the vectors may lie beyond the row. */
+  /* At most a sixth of the vectors that are processed may lie beyond the row. */
   while (5 * mica__ceil_div(vectors, together) * together > 6 * vectors) together--;
   return (int32_t)together;
 }

@@ -18,9 +18,9 @@
       MICA__CASE("VECTORS", "of a row that are processed together", 1, 2, 3, 4)
 #define MICA__ROWS_VALUES 1, 16, 0, 0, 1
 
-/* The planes that a pass reads and writes, for equal strides in both dimensions: x and y, or y and x for backward data.
- * There, stride 1 rotates the filter by 180 degrees, and another stride becomes that of the result. pad: zeros before
- * the first pixel that is read. */
+/* The planes that a pass reads and writes, for equal strides in both dimensions: x and y, or y and x for backward
+ * data. Backward, stride 1 rotates the filter by 180 degrees, and another stride becomes out_stride, that of the
+ * result. pad: zeros before the first pixel of `in`; if out_stride is not 1, of `out`. */
 typedef struct mica__conv_planes {
   const int64_t *in, *out;
   int32_t pad[3], stride, out_stride;

@@ -14,8 +14,8 @@ const mica__kernel_desc mica__conv_depthwise_wgrad_c_kernel = {
     MICA__KERNEL("conv_depthwise_wgrad_c", "conv/depthwise/wgrad_c.cl", params, variants)};
 
 #define VW 16
-/* In rows of at least this many pixels, lanes along a row are full enough. In rows of 4 pixels, lanes along channels
- * are 1.0 to 1.5 times as fast, in shorter rows 1.4 to 3.2 times (2026-11-24). */
+/* In rows of at least this many pixels, lanes along a row (wgrad_w.c) are full enough. In rows of 4 pixels, lanes
+ * along channels are 1.0 to 1.5 times as fast, in shorter rows 1.4 to 3.2 times (2026-11-24). */
 #define LONG_ROW 6
 /* The number of work-groups if there are enough images: it keeps a few cores evenly busy, and depends only on sizes. */
 #define GROUPS 64

@@ -58,7 +58,7 @@ static const char *unable(const void *problem) {
   return out > MOST_POSITIONS || in > MOST_POSITIONS ? "there are too many elements for positions in 32 bits" : NULL;
 }
 
-/* Filters that share a channel each read it here; the tiles of a product read it once. */
+/* The most filters per channel: each reads the channel again here, while the tiles of a matrix product read it once. */
 #define MOST_FILTERS 4
 
 static const char *decline(const mica__task *task) {
@@ -68,8 +68,8 @@ static const char *decline(const mica__task *task) {
   return conv->dims.k > MOST_FILTERS ? "too many filters share a channel" : NULL;
 }
 
-/* A phase in the kernel's form: taps ascend, and there is at least one; if the phase has none, it lies outside the
- * source. */
+/* Brings a phase into the kernel's form: its taps ascend, and there is at least one in each dimension. A phase
+ * without taps gets one that reads only outside the source. */
 static mica__conv_phase forwards(mica__conv_phase w) {
   for (int i = 1; i < 3; i++) {
     if (w.taps[i] == 0) {
@@ -124,8 +124,8 @@ const mica__impl mica__conv_gpu_depthwise = {.name = "conv_gpu_depthwise",
                                              .decline = decline,
                                              .launch = launch_phases};
 
-/* The pixels of a part: at least 16 per work-item, so that adding the parts costs little, and four groups for each unit
- * of the device, if there are enough pixels. */
+/* The pixels of a part: at least 16 per work-item, so that adding the parts costs little. If there are enough
+ * pixels, the parts make four work-groups for each unit of the device. */
 static int64_t part_pixels(const mica__conv_dims *d, int64_t threads, const mica_device_info *device) {
   int64_t pixels = d->n * mica__product3(d->out), filters = d->groups * d->k;
   int64_t wanted = mica__ceil_div(4 * (int64_t)device->compute_units, filters);

@@ -26,7 +26,7 @@ static const mica__variant variants[] = {
     {.name = "intel.32x32", VENDOR(INTEL), TILES(8, 8, 4, 4, 8, 4, 4, 0, 16)},
     {.name = "gpu.16x64", .vendors = 0, TILES(4, 16, 4, 4, 16, 4, 4, 0, 0)},
 };
-/* From a model, 2026-11-24. */
+/* The variants' speeds in their order, from a model (2026-11-24). */
 static const mica__tile_speed speeds[] = {{2, 94, 81}, {2, 76, 76}, {4, 54, 58}, {6, 89, 70},
                                           {8, 82, 56}, {8, 44, 44}, {12, 64, 37}};
 static bool has_room(const int32_t *values, const mica_device_info *device);
@@ -52,8 +52,8 @@ const mica__tile_kernel mica__conv_gpu_implicit_gemm_tiles = {&mica__conv_gpu_im
 #define MOST_POSITIONS (INT32_MAX - 65536)
 #define WIDEST_TILE 128
 
-/* An int addresses a gathered element, relative to the first image of its tile; the tile may reach into as many more
- * images as it has columns. */
+/* An int addresses an element of the source, relative to the first image of its tile; a tile of 128 columns may
+ * reach into 128 / pixels + 1 more images. */
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   if (conv->dtype == MICA_F64) return "it cannot sum in f64";
@@ -82,10 +82,10 @@ static const char *decline(const mica__task *task) {
 
 /* Phases as products that one kernel computes. */
 typedef struct products {
-  mica__conv_phases phases; /* numbers: depths */
+  mica__conv_phases phases; /* numbers: depths, rounded up to steps */
   int32_t values[MICA__MAX_PARAMS];
   mica__tile tile;
-  int64_t rows, depth, groups; /* all depths, and all groups */
+  int64_t rows, depth, groups; /* rows of padded weights; depths and work-groups of all phases, added up */
   bool alone;                  /* the only phase also finishes the pixels of all others */
 } products;
 
@@ -129,8 +129,8 @@ static products products_of(const mica__task *task, const mica__conv_phases *pha
 }
 
 MICA__FIELDS(pack_size_fields, GPU_PACK_SIZE);
-/* Packs the weights of all phases, with a zero at their end, and for each phase the table of the offsets at which the
- * source is read, with two more steps at its end. */
+/* Packs the weights of all phases into `weights`, with a zero after the last. Writes the offsets at which each phase
+ * reads the source into `table`, with two steps more at the end of each phase. */
 static mica_status pack(mica_queue *queue, const mica__conv *conv, const products *p, mica_buffer *weights,
                         mica_buffer *table) {
   const mica__kernel_desc *desc = &mica__conv_gpu_pack_weights_kernel;
@@ -193,7 +193,7 @@ static mica_status launch_products(mica_queue *queue, const mica__conv *conv, pr
   return status;
 }
 
-/* The most pixels that a group finishes for each of its columns if a phase is alone: an int can count them. */
+/* The most pixels that a work-group finishes for each of its columns if a phase is alone: an int can count them. */
 #define MOST_PHASES 4096
 
 /* True if only the first of several phases has taps, as with a filter of one element. Its pixels and those between them

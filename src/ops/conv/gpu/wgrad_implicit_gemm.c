@@ -69,8 +69,8 @@ static const char *decline(const mica__task *task) {
   return plan_of(task)->variant ? NULL : "its tiles need more local memory or larger work-groups than the device has";
 }
 
-/* Launches the tiles. If splits > 1, the sums of each part go to `partial`, and not through the epilogue to the
- * result. */
+/* Launches the tiles. If splits > 1, `partial` receives the sums of each part; otherwise the epilogue writes the
+ * result, and `partial` is not read. */
 static mica_status launch_tiles(mica_queue *queue, const mica__task *task, int64_t splits, mica_buffer *partial) {
   const mica__kernel_desc *desc = &mica__conv_gpu_wgrad_implicit_gemm_kernel;
   const mica__conv *conv = task->problem;

@@ -78,7 +78,7 @@ static void plan_task(mica__task *task) {
   const int64_t steps = mica__ceil_div(d->n * mica__product3(d->out), MICA__MMA_STEP * piece_of(conv));
   const mica__tiled product = {d->k, columns, steps, d->groups};
   mica__mma_plan plan = mica__mma_choose(&mica__conv_gpu_wgrad_mma_kernel, task, &product, SPLIT_MAX);
-  /* All parts have the same number of steps, and none is empty. */
+  /* All parts but the last have the same number of steps, and the last is not empty. */
   plan.splits = mica__ceil_div(steps, mica__ceil_div(steps, plan.splits));
   keep_plan(task, plan);
 }
@@ -98,7 +98,7 @@ static const char *decline(const mica__task *task) {
   return conv->dims.c * FEWEST_OF_A_PIECE < piece_of(conv) ? "there are too few channels" : NULL;
 }
 
-/* An operand with its channels last: the copy, or the tensor itself. */
+/* Passes an operand with its channels last: the copy, or the tensor itself if copy is NULL. */
 static void push_last(mica__launch *launch, mica_buffer *copy, const mica_tensor *tensor) {
   if (copy)
     mica__launch_buffer(launch, copy, 0);

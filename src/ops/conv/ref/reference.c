@@ -71,7 +71,7 @@ void mica__conv_reference(const mica__conv_dims *d, mica__conv_pass pass, const 
   } while (next(out, d->out));
 }
 
-/* Finds the output position for which a tap reads an input position; false if there is none. */
+/* Finds the output position for which a tap reads an input position; false if the tap reads it for no output. */
 static bool output_of(const mica__conv_dims *d, const int64_t in[3], const int64_t tap[3], int64_t out[3]) {
   for (int i = 0; i < 3; i++) {
     int64_t reach = in[i] + d->pad[i] - tap[i] * d->dilation[i];
@@ -96,7 +96,7 @@ static element element_at(const mica__conv_dims *d, mica__conv_pass pass, int64_
 }
 
 /* Finds the term at index `outer` of the sum's first dimension and position `inner` of the others; false if it is
- * zero. */
+ * zero because the tap reads padding. */
 static bool term_of(const mica__conv_dims *d, mica__conv_pass pass, const element *e, int64_t outer,
                     const int64_t inner[3], term *t) {
   int64_t other[3], n = e->first, k = e->channel, c = outer;

@@ -11,8 +11,8 @@
  * the same function of the magnitude bounds the result.
  *
  * A filter's gradient is the transposed algorithm, magnitude = |G'| ( sum over tiles of (|A| |dY| |A'|) * (|B'| |d|
- * |B|) ) |G|. It sums over tiles, which are fewer than the terms of the direct sum. Alternatively, tiles of x take A's
- * transforms and tiles of dY B's. */
+ * |B|) ) |G|. It sums over tiles, which are fewer than the terms of the direct sum. On GPUs (staged_wgrad.c), tiles of
+ * x take A's transforms and tiles of dY take B's. */
 #include "ops/conv/winograd/winograd.h"
 
 #include <math.h>
@@ -49,7 +49,7 @@ static const transforms edge4 = {
     .output = {{{1, 1, 1, 1, 1}, {0, A, A, B, B}, {0, .5, .5, 2, 2}, {0, A / 2, A / 2, 2 * B, 2 * B, 1}}},
 };
 
-/* matrix in matrix', of rows x rows, where matrix is rows x columns. */
+/* The product of matrix, `in` and the transposed matrix, of rows x rows elements; matrix has rows x columns. */
 static square both_sides(int rows, int columns, const square *matrix, const square *in) {
   square half = {{{0}}}, out = {{{0}}};
   for (int i = 0; i < rows; i++)
@@ -122,7 +122,7 @@ static square transposed(const square *matrix) {
   return out;
 }
 
-/* |d|: the absolute values of the tile of results at (y, x). */
+/* |dY|: the absolute values of the tile of results at (y, x). */
 static square read_results(const mica__winograd *p, const double *results, int64_t n, int64_t k, int64_t y, int64_t x) {
   const mica__conv_phase *w = &p->phase;
   square d = {{{0}}};

@@ -37,7 +37,7 @@ enum { VW = 16, NR = 32, RUN_PIXELS = 64 };
  * filters stay in the second-level cache: 128 + 32 floats per tile and point. */
 static int64_t block_of(const mica_device_info *device) { return mica__core_model_of(device)->l2_floats / 8192; }
 
-/* With fewer channels, their vectors are half empty (measured against conv_cpu_implicit_gemm). */
+/* With fewer channels, more than half of a vector of channels is empty (measured against conv_cpu_implicit_gemm). */
 #define FEWEST_CHANNELS 8
 
 static int64_t round_up(int64_t x, int64_t y) { return mica__ceil_div(x, y) * y; }

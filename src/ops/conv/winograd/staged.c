@@ -183,7 +183,8 @@ static mica_status launch_outputs(mica_queue *queue, const planes *p) {
   return mica__queue_submit(queue, &launch);
 }
 
-/* Constant filters are transformed once, before all runs. */
+/* Transforms the tiles and filters, multiplies them and transforms the products. Constant filters are transformed
+ * once, before all runs. */
 static mica_status launch_all(mica_queue *queue, planes *p) {
   const mica__conv_phase *w = &p->winograd.phase;
   const int64_t u_groups = mica__winograd_groups(w->k, w->c), own_groups = p->conv->prologue ? 0 : u_groups;

@@ -31,11 +31,12 @@ void mica__winograd_planes_clear(mica__winograd_planes *planes);
  * int; else NULL. */
 const char *mica__winograd_staged_unable(const void *problem);
 
-/* The groups that a launch takes for `rows` rows of `across` elements. */
+/* The number of work-groups that a launch takes for `rows` rows of `across` elements. */
 int64_t mica__winograd_groups(int64_t rows, int64_t across);
 
-/* mica__winograd_take_tiles takes a workspace for V of the source; *groups becomes the number of groups that make V, or
- * 0 if an earlier launch has lent it. mica__winograd_lend_tiles lends V to later launches, once it is made. */
+/* mica__winograd_take_tiles sets planes->v to V of the source. If an earlier launch has lent V, *groups becomes 0;
+ * otherwise planes->v is an empty workspace, and *groups the number of work-groups that fill it.
+ * mica__winograd_lend_tiles lends V, once it is made, to later launches, if mica__conv.lends. */
 mica_status mica__winograd_take_tiles(mica_queue *queue, mica__winograd_planes *planes, int64_t *groups);
 mica_status mica__winograd_lend_tiles(mica_queue *queue, const mica__winograd_planes *planes);
 
@@ -45,8 +46,8 @@ mica__launch mica__winograd_operands(mica__kernel *kernel, const mica__winograd_
                                      const mica_tensor *source, int64_t v_groups, const mica_tensor *left,
                                      int64_t u_groups);
 
-/* M as a product m x k by k x n for each point, whose a and b the caller sets; runs it with the implementations of
- * products. */
+/* mica__winograd_gemm describes M as a product m x k by k x n for each point; the caller sets its a and b.
+ * mica__winograd_products runs it with the implementations of products. */
 mica__gemm mica__winograd_gemm(const mica__winograd_planes *planes, int64_t m, int64_t n, int64_t k);
 mica_status mica__winograd_products(mica_queue *queue, const mica__gemm *gemm);
 

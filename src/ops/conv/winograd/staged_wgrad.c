@@ -8,7 +8,7 @@
 
 #define EDGE 4
 #define POINTS 36
-/* The filters of a group of winograd_wgrad_sums, and the most parts that it adds. */
+/* The pairs of channel and filter of a work-group of winograd_wgrad_sums, and the most parts that it adds. */
 #define LANES 32
 #define MOST_PARTS 64
 
@@ -117,7 +117,7 @@ static mica_status launch_sums(mica_queue *queue, const mica__winograd_planes *p
   return mica__queue_submit(queue, &launch);
 }
 
-/* Divides the products' depth into parts if the device can run more groups than there are tiles of sums. */
+/* Launches the products. If the plan divides their depth into parts, M receives the sums of each part. */
 static mica_status launch_products(mica_queue *queue, const plan *whole) {
   const mica__winograd_planes *p = &whole->planes;
   const mica__conv_phase *w = &p->winograd.phase;

@@ -17,7 +17,8 @@ static const mica__variant variants[] = {
 const mica__kernel_desc mica__winograd_wgrad_kernel = {
     MICA__KERNEL("winograd_wgrad", "conv/winograd/wgrad.cl", params, variants)};
 
-/* As the kernel's contract has them. */
+/* Equal to the sizes in the kernel: results along an edge of a tile, points of a tile, lanes of a vector, channels
+ * of a block, pixels of a run of tiles. */
 enum { EDGE = 4, POINTS = 36, VW = 16, CB = 64, RUN_PIXELS = 64 };
 /* The number of tiles in a block (16 with a second-level cache of 1 MiB): so few that their transforms and the sums
  * stay in that cache. */
@@ -26,8 +27,8 @@ static int64_t block_of(const mica_device_info *device) { return mica__core_mode
  * since transforming a unit's sums back takes as long as several tiles. */
 #define UNITS 16
 #define FEWEST_BLOCKS 2
-/* With fewer channels or filters, vectors are half empty. TRANSFORMS: the cost of a tile's transforms relative to its
- * products. */
+/* With fewer channels or filters, register tiles are partly empty. TRANSFORMS: the time of a tile, with its
+ * transforms, relative to that of its products alone. */
 #define FEWEST_CHANNELS 32
 #define FEWEST_FILTERS 16
 #define TRANSFORMS 1.5

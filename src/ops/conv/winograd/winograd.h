@@ -14,11 +14,12 @@ typedef struct mica__winograd {
   bool flipped;      /* the filter is rotated by 180 degrees */
 } mica__winograd;
 
-/* For mica__impl.unable: NULL if there are 3 x 3 adjacent taps, stride 1, one group and float sums. */
+/* For mica__impl.unable: NULL if images have two dimensions, with 3 x 3 adjacent taps, stride 1, one group and float
+ * sums, and an int counts the tiles; else the reason. */
 const char *mica__winograd_unable(const void *problem);
 mica__winograd mica__winograd_of(const mica__conv *conv);
 
-/* Packs WINOGRAD_SIZE, which all kernels here take except that of packed weights. */
+/* Packs WINOGRAD_SIZE, which all of Winograd's kernels take except winograd_pack_weights. */
 void mica__winograd_push_size(mica__launch *launch, const mica__winograd *problem);
 
 /* The number of tiles of edge x edge results in all images. */
