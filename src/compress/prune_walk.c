@@ -172,15 +172,15 @@ static void split_heads(visit *v) {
   v->out->axis[2] = labels;
 }
 
-/* True if the node has this mark (ir/graph.h). It says that the function that builds the network will count the heads,
- * or the sections of a layer's columns, anew. */
+/* True if the node has this mark (ir/graph.h). The mark says that the function that builds the network will count
+ * the heads, or the sections of a layer's columns, anew. */
 static bool is_marked(const mica__node *node, const char *name) {
   return node->mark && !strcmp(node->mark->name, name);
 }
 
 /* Matches axes [from, to) of the operand with axes [first, last) of the result; both have the same elements in the
  * same order. Axes of extent 1 are ignored. One to one: the result's axis gets the operand's labels; many to one:
- * they are merged; one to many: the axis cannot be cut. */
+ * the axes are merged; one to many: the axis cannot be cut. */
 static void match(visit *v, int32_t from, int32_t to, int32_t first, int32_t last) {
   const mica_shape in = shape_of(v->in[0]), out = shape_of(v->node);
   const mica_shape in_single = v->p->types[v->node->inputs[0] - 1].shape;

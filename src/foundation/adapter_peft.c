@@ -227,7 +227,7 @@ static mica_status begin_config(const mica__adapter_source *source, const mica_a
   return done && w->targets && w->ranks && w->alphas ? MICA_OK : mica__fail_nomem(source->path);
 }
 
-/* Writes the tensors, then the config: it must not exist without them. */
+/* Writes the tensors, then the config: a config must not exist without its tensors. */
 static mica_status write_files(const mica__adapter_source *source, const writing *w, const cJSON *root) {
   const mica_safetensors_pair pair = {"format", "pt"};
   mica__text tensors = {0}, config = {0};

@@ -38,7 +38,7 @@ typedef struct mica__family {
   const char *prefix; /* optional prefixes of a folder's tensor names, separated by '|' */
   mica__experts experts;
   bool routes_normal; /* the chosen experts' probabilities are divided by their sum, whatever keys say */
-  double clamp;       /* for mica_block_experts; GGUF files of such models do not round YARN's range */
+  double clamp;       /* for mica_block_experts; not 0: GGUF files do not round YARN's range */
   bool sinks;
   bool fused; /* q, k and v are one tensor; gate and up are another */
   mica_foundation_task task;

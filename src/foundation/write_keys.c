@@ -88,7 +88,7 @@ static void write_windows(writer *w) {
   free(local);
 }
 
-/* Readers derive the layers without positions from the family: refuses models with other such layers. */
+/* Refuses models if other layers lack positions than the ones that readers derive from the family. */
 static void check_no_rope(writer *w) {
   const mica_foundation_info *i = &w->model->info;
   const int64_t every = w->model->family->nope_every;

@@ -89,7 +89,7 @@ typedef struct mica__gguf_part {
   size_t key_count;
   mica__weight_table tensors; /* in file order; not sorted by name */
   mica_gguf_text *texts;      /* of all values */
-  mica_gguf_value *arrays;    /* those within arrays */
+  mica_gguf_value *arrays;    /* arrays within arrays */
   char *names;                /* of keys and tensors, NUL-terminated */
   unsigned char *ordered;     /* all numbers in the order of a big-endian host; else NULL */
 } mica__gguf_part;

@@ -125,8 +125,8 @@ static bool same_node(const mica__node *known, const mica__node *open) {
   return known->op != &mica__op_constant || !memcmp(known->data, open->data, mica__node_bytes(known));
 }
 
-/* Checks that the nodes of graph after node `first` on which the outputs depend are those of the trial: else they
- * depend on an extent that is open. MICA_E_UNSUPPORTED: a node differs. */
+/* Checks that the nodes of graph after node `first`, as far as the outputs depend on them, are equal in the trial.
+ * MICA_E_UNSUPPORTED: a node differs, so it depends on an extent that is open. */
 static mica_status compare(const building *b, const mica_graph *graph, int32_t first, const mica_value *outputs,
                            size_t output_count) {
   const int32_t before = (int32_t)b->model->input_count;

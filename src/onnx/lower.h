@@ -75,7 +75,7 @@ typedef struct mica__reals {
  * false if they are not known or the operand is missing. Then either they were demanded, and the lowering restarts with
  * more values bound, or an error is recorded; in both cases the operator returns MICA_OK. */
 bool mica__lower_integers(mica__lowering *l, const mica__onnx_node *node, int32_t k, mica__integers *out);
-/* Reads the elements of operand k, of any dtype, as doubles, in the same way. */
+/* Reads the elements of operand k, of any dtype, as doubles; count and result are as for mica__lower_integers. */
 bool mica__lower_reals(mica__lowering *l, const mica__onnx_node *node, int32_t k, mica__reals *out);
 /* Reads the single element of operand k if it is known; false, without a demand, if not. */
 bool mica__lower_known_number(mica__lowering *l, const mica__onnx_node *node, int32_t k, double *number);

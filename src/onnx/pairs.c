@@ -318,8 +318,8 @@ static bool is_taken_in(const rewriting *r, const Onnx__NodeProto *node) {
   return false;
 }
 
-/* Lets the product compute the norm's result. The two swap names, because the name table borrows them, and the norm is
- * removed. */
+/* Lets the product compute the result of the norm, which is removed. Product and norm swap the names of their
+ * results, because the name table borrows these. */
 static void take_result(const rewriting *r, Onnx__NodeProto *node, const char *norm) {
   for (size_t i = 0; i < r->graph->n_node; i++) {
     char **result = r->graph->node[i]->output;

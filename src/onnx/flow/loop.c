@@ -90,7 +90,7 @@ static mica_status unroll(mica__lowering *l, const mica__onnx_node *node, loop *
   return MICA_OK;
 }
 
-/* Registers the carried values as held, so that a cut inside a trip keeps them. */
+/* Unrolls while the carried values are registered as held, so that a cut inside a trip keeps them. */
 static mica_status unroll_held(mica__lowering *l, const mica__onnx_node *node, loop *s, int64_t most, bool on,
                                bool *whole) {
   const mica__lower_held *before = l->held;

@@ -90,8 +90,8 @@ typedef struct mica__flow_program {
 typedef struct mica__run {
   mica_queue *queue;
   const mica_tensor *const *inputs; /* by input of the program; NULL for bound and absent ones */
-  /* Gives the memory for output i; *tensor stays NULL if any memory will do. passes: the input that the output equals,
-   * -1 for none. May be NULL. */
+  /* Gives the memory for output i; *tensor stays NULL if any memory will do. passes: the input that the output
+   * equals, -1 for none. `want` itself may be NULL: any memory will do for all outputs. */
   mica_status (*want)(void *user, size_t i, int32_t passes, const mica__flow_type *type, mica_tensor **tensor);
   void *user;
   bool again; /* something was demanded: the function's programs are gone, and it must be called again */

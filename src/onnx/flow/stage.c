@@ -134,7 +134,7 @@ static mica_status add_feed(cutting *c, mica__stage *stage, const char *name, mi
   return MICA_OK;
 }
 
-/* Adds a value that an input of the program or an earlier stage has as an input of this stage. */
+/* Makes a value of an input of the program, or of an earlier stage, an input of this stage. */
 static mica_status put_input(cutting *c, mica__stage *stage, int32_t id) {
   char name[NAME];
   mica__flow_source source = mica__trace_source(c->t, id);

@@ -130,7 +130,8 @@ static mica_value resident_of(const grouped *g, mica_value n, int64_t capacity) 
   return mica_sub(n, mica_mul(over, mica__lower_number(n, gap)));
 }
 
-/* Sets up the window: the keys are the rows in use of the past, then the new rows; the last of these are kept. */
+/* Sets up the window: the keys are the past's rows in use, then the new rows. The cache keeps the last of all these
+ * rows. */
 static bool take_window(mica__lowering *l, const mica__onnx_node *node, grouped *g) {
   if (!g->window) return true;
   if (g->window < 0 || g->past < g->window || mica__lower_has(l, node, BIAS)) {

@@ -83,10 +83,10 @@ MICA__LOWER(global_lp_pool) {
   return give(l, node, mica_global_lp_pool(x_of(l, node), p));
 }
 
-/* Puts elements back where a max pooling took them from; the rest is 0. Indices refer to the result, whose shape is
- * output_shape or follows from window and strides. ONNX's text does not say which of these two shapes indices refer to
- * if both are known, and its test of 2019 uses the second; only the first inverts MaxPool, as onnxruntime and PyTorch
- * do. */
+/* Puts elements back where a max pooling took them from; the rest is 0. Indices count in the result, whose shape is
+ * output_shape or else follows from window and strides. If the node has output_shape, ONNX's text does not say in
+ * which of the two shapes indices count. Its test of 2019 uses the second; only the first inverts MaxPool, and
+ * onnxruntime and PyTorch use it. */
 MICA__LOWER(max_unpool) {
   mica__spatial_window w;
   mica__integers wanted;

@@ -1,6 +1,6 @@
-/* Integers with a scale and a zero point: products and convolutions of dequantised values, which a session replaces by
- * its integer kernels (mica/quant.h). Shapes that these do not support are computed in f32, which is exact while sums
- * of products stay below 2^24. */
+/* Integers with a scale and a zero point: products and convolutions of dequantised values, which a session replaces
+ * by its integer kernels (mica/quant.h). If the kernels do not support a shape, f32 is used, which is exact while
+ * sums of products stay below 2^24. */
 #include "onnx/ops/family.h"
 #include "onnx/ops/window.h"
 

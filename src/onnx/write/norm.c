@@ -69,7 +69,7 @@ MICA__WRITE_MARK(group_norm) {
   return true;
 }
 
-/* The extents of x from the axis on that the mark's second number gives; false if they are open and there is no scale,
+/* The extents of x from an axis on, which is the mark's second number. False if they are open and there is no scale,
  * which ONNX requires. */
 static bool row_of(const mica__onnx_writer *w, const mica__node *node, mica_shape *row) {
   const mica_shape x = mica__write_type_of(w, node->mark->inputs[X]).shape;

@@ -116,7 +116,8 @@ void mica__write_language(mica__grammar_schema *s, const mica__automaton *langua
 /* Appends a text in quotes, with the escapes that JSON requires, and with U+007F escaped too. */
 void mica__quote(mica__text *json, const char *text, size_t bytes);
 
-/* Fails unless no value can satisfy two schemas of "oneOf", because a grammar cannot count how many of them hold. */
+/* Fails unless the schemas of "oneOf" are known to exclude each other, because a grammar cannot count how many of
+ * them hold. */
 mica_status mica__schema_check_one(mica__grammar_schema *s, const mica__object *schema, const mica__object *list);
 /* True if two values are equal in JSON: 1 equals 1.0, but not true. */
 bool mica__schema_equal(const mica__object *a, const mica__object *b);

@@ -56,7 +56,7 @@ typedef enum mica__node_kind {
   MICA__NODE_CALL,       /* a(b) */
   MICA__NODE_KEYWORD,    /* an argument: value: its name, a */
   MICA__NODE_FILTER,     /* a (NULL: a block's text), native, b: arguments */
-  MICA__NODE_TEST,       /* likewise */
+  MICA__NODE_TEST,       /* a, native, b: arguments */
   MICA__NODE_CONDITION,  /* a: the test, b, c (may be NULL) */
   /* statements */
   MICA__NODE_DATA,         /* value */
