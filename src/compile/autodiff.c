@@ -83,7 +83,7 @@ static bool may_be_equal(mica_shape a, mica_shape b) {
   return true;
 }
 
-/* A share reshaped to the extents of its operand. */
+/* An operand's share of a gradient, reshaped to the extents of the operand. */
 static mica_value fitted(mica_value share, mica_value operand) {
   const mica_shape shape = mica_value_shape(operand);
   int32_t open = 0;

@@ -146,7 +146,8 @@ static mica_status copy_of(const choosing *c, const mica__node *node, int32_t k,
   return MICA_OK;
 }
 
-/* An operand of a pointwise op whose result has channels last. */
+/* Operand k of a pointwise op whose result has channels last: as it is if it has one element or channels last too,
+ * else as a view with channels last. */
 static mica_status follow(const choosing *c, const mica__node *node, int32_t k, int32_t *out) {
   const int32_t id = node->inputs[k], rank = node->type.shape.rank;
   const mica__node *from = node_at(c, id);

@@ -12,7 +12,7 @@ static bool reduces(const mica__node *reduce, int32_t axis) {
 
 static bool is_member(const mica__emission *e, int32_t id) { return e->group[id - 1] == e->own || e->inlined[id - 1]; }
 
-/* Returns the instruction's number; -1 if the kernel is full. */
+/* Adds an instruction, the value of node id at this access. Returns its number; -1 if the kernel is full. */
 static int32_t add_instr(mica__emission *e, const mica__fused_instr *instr, int32_t id, const mica__access *access) {
   if (e->fused->count == MICA__FUSED_INSTRS) return -1;
   e->memo_node[e->fused->count] = id;

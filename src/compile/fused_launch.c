@@ -6,7 +6,7 @@
 #include <mica/tensor.h>
 #include <stdlib.h>
 
-/* Indices are as wide as the kernel's index_t. */
+/* Adds an index as an argument, as wide as the kernel's index_t. */
 static void push_index(mica__launch *launch, const mica__fused_plan *plan, int64_t value) {
   if (plan->wide)
     mica__launch_long(launch, value);

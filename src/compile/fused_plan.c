@@ -137,7 +137,7 @@ static int32_t gpu_group(const mica__fused *fused, const mica__fused_plan *plan,
   return group;
 }
 
-/* True if joins that so many work-items share, `width` lanes each, leave half of the local memory. */
+/* True if the joins of `items` work-items, `width` lanes each, leave half of the local memory. */
 static bool joins_fit(const mica__fused *fused, const mica__fused_plan *plan, int32_t items) {
   uint64_t bytes = 0;
   for (int32_t k = 0; k < fused->count; k++) {

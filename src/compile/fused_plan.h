@@ -78,7 +78,8 @@ typedef struct mica__fused_plan {
 #define MICA__FUSED_GPU_COLUMNS (32 << 10)
 #define MICA__FUSED_GPU_STEPS 4 /* the fewest steps along the row worth a work-item of a group that shares columns */
 
-/* `fused` must be simplified. MICA_E_UNSUPPORTED with the reason if the list cannot be one kernel. */
+/* Chooses how `fused`, which must be simplified, walks its index space. MICA_E_UNSUPPORTED with the reason if the
+ * list cannot be one kernel. */
 mica_status mica__fused_plan_make(const mica__fused *fused, const mica__fused_target *target, mica__fused_plan *plan);
 
 /* Sets `aligned` and `alone`, for GPUs, from the operands' memory. Operands from number `own` on are arrays between
@@ -98,7 +99,7 @@ static inline bool mica__fused_is_vector(const mica__fused_plan *plan, int32_t k
   return plan->lane >= 0 && (plan->depends[k] >> plan->lane & 1u) != 0;
 }
 
-/* The columns of a unit if lanes are columns. */
+/* The number of columns in a unit, if lanes are columns. */
 static inline int32_t mica__fused_block(const mica__fused_plan *plan) {
   return plan->width * (plan->panel ? plan->panel : plan->abreast ? plan->abreast : 1);
 }

@@ -77,7 +77,7 @@ typedef struct pass {
   mica__fused *fused;
 } pass;
 
-/* Joins are stored in the type of their arithmetic. */
+/* The type in which a join's result is stored between passes, which is also the type of its arithmetic. */
 static mica_dtype kept_dtype(const mica__fused_instr *instr) {
   return instr->dtype == MICA_F16 || instr->dtype == MICA_BF16 ? MICA_F32 : instr->dtype;
 }

@@ -18,7 +18,7 @@ typedef enum mica__home {
 typedef struct mica__location {
   mica__home home;
   size_t offset; /* in bytes, into the arena, the constants or the outputs */
-  int32_t node;  /* PARAMETER: its id; OUTPUT: its number */
+  int32_t node;  /* OUTPUT: its number; otherwise the node's id */
 } mica__location;
 
 typedef struct mica__memory {

@@ -148,9 +148,9 @@ static mica_status find_users(work *w) {
 
 /* --- whether groups may be joined --- */
 
-/* True if a path leads out of the union being tried and back into it: then the union could not run at once. A group met
- * on the way is followed as a whole, including members before the union's: it may read from a group that has other
- * members after them. */
+/* True if a path leads out of the union being tried and back into it: then the union could not run as one kernel. A
+ * group met on the way is followed as a whole, including members before the union's: it may read from a group that
+ * has other members after them. */
 static bool makes_cycle(work *w, const int32_t *ids, int32_t count) {
   int32_t top = 0;
   w->stamp++;
@@ -208,7 +208,8 @@ static bool mixes_passes(const work *w, const int32_t *ids, int32_t count) {
   return false;
 }
 
-/* Tries to emit the union of ids, storing what is used outside it. */
+/* Emits the union of ids as one kernel that stores what is used outside it. False if this is impossible, would mix
+ * passes or make a cycle, or is not worth it. */
 static bool try_union(work *w, const int32_t *ids, int32_t count) {
   if (count > MICA__FUSED_INSTRS / 2 || mixes_passes(w, ids, count)) return false;
   for (int32_t i = 0; i < count; i++) w->trial[ids[i] - 1] = 1;

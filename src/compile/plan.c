@@ -501,7 +501,7 @@ mica_status mica__plan_record(mica_session *session, mica__plan *v, mica_queue *
   return status;
 }
 
-/* Marks the tensors outside its arena that a run has written. */
+/* Marks the tensors outside the plan's arena that a run has written. */
 static void note_writes(const mica_session *session, const mica__plan *v) {
   for (int32_t i = 0; i < v->template.assignment_count; i++)
     mica__tensor_changed(session->tensors[v->parameters[v->template.assignments[i].parameter - 1]]);

@@ -28,7 +28,7 @@ typedef struct schedule {
   mica__partition *partition;
   edge *edges;
   int32_t edge_count, edge_capacity;
-  int32_t *out, *in;     /* by step: 1 + the first edge from it, and to it */
+  int32_t *out, *in;     /* by step: 1 + the first edge that leaves it, and that enters it */
   int32_t *readers_of;   /* the steps that read each node, grouped by node */
   int32_t *first_reader; /* by id - 1: index of the node's first reader; one more entry */
   int32_t *waits;        /* by step: the number of steps and edges it waits for */
@@ -286,7 +286,7 @@ static bool repeats_openings(const schedule *s) {
   return false;
 }
 
-/* The kind of the step whose simplified list is s->one; a new kind if no earlier step has that list. */
+/* The kind of the step whose simplified list is s->one; a new kind if no kind's first step has an equal list. */
 static int32_t kind_of(schedule *s, int32_t at, int32_t room) {
   const mica__step *step = &s->partition->steps[at];
   const mica__hash hash = mica__fused_batch_hash(s->one, step->operands);

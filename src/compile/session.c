@@ -105,7 +105,7 @@ mica_status mica_session_create(mica_engine *engine, mica_graph *graph, const mi
   if (!session) return mica__fail_nomem("a session");
   session->engine = engine;
   if (config) session->config = *config;
-  /* These are read only during this call. */
+  /* `share` and `parameters` are read only during this call. */
   session->config.share = NULL;
   session->config.parameters = NULL;
   bool scale_folding = !session->config.no_simplify && !mica__is_without(MICA__WITHOUT_SCALES);

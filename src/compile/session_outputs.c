@@ -66,7 +66,7 @@ static mica_status check_type(const mica_session *session, const char *call, siz
                     mica__type_format(type, is));
 }
 
-/* An output must not overlap another output or a parameter. */
+/* MICA_E_INVALID if the tensor for output `index` overlaps another bound output or a parameter. */
 static mica_status check_overlaps(const mica_session *session, const char *call, size_t index,
                                   const mica_tensor *tensor) {
   for (int32_t i = 0; i < session->template.output_count; i++)

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* The sum of four such sizes still fits into a size_t. */
+/* The largest size of a value or slab: the sum of four still fits into a size_t. */
 #define MOST_BYTES (SIZE_MAX / 4)
 
 size_t mica__session_alignment(const mica_engine *engine) {

@@ -72,7 +72,7 @@ static bool is_draft(const mica__node *node, const draft *d) {
   return !d->data || !memcmp(node->data, d->data, mica__node_bytes(node));
 }
 
-/* The draft's slot in the table: that of an equal node, or a free one. */
+/* The draft's slot in the table: the slot of an equal node, or a free one. */
 static int32_t *find_slot(sweep *s, const draft *d) {
   size_t at = (size_t)hash_draft(d).low % s->table_size;
   while (s->table[at] && !is_draft(mica__graph_node(s->out, s->table[at]), d)) at = (at + 1) % s->table_size;

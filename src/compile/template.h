@@ -44,7 +44,8 @@ void mica__template_find_invariant(const mica_graph *graph, const bool *written,
  * marked. */
 mica_status mica__template_find_scaled(const mica_graph *graph, const mica_value *outputs, size_t output_count,
                                        bool *needed, int32_t *scaled);
-/* Adds the launch to `out`, a copy of the graph, in place of the product `id`. map[i] is the id in the copy for id i of
+/* Adds the launch to `out`, a copy of the graph, in place of the product `id`; *copy receives its id.
+ * launch_operand: index of the product's operand that is the launch. map[i - 1] is the id in the copy for id i of
  * the graph. */
 mica_status mica__template_put_scaled(const mica_graph *graph, int32_t id, int32_t launch_operand, const int32_t *map,
                                       mica_graph *out, int32_t *copy);
