@@ -1,6 +1,7 @@
-/* Sums take two rounds. First each rank receives its own part from all ranks and adds the copies along the tree; then
- * it sends the sum to all ranks. The order of additions per element does not depend on the division into parts. Every
- * rank sends 2 (n - 1) / n of the data. */
+/* Sums have one or two rounds. In the first, each rank receives its own part from all ranks and adds the copies
+ * pairwise, as a binary tree. In the second, which only an all-reduce has, it sends the sum to all ranks; over both
+ * rounds a rank sends 2 (n - 1) / n of the data. The order of additions per element does not depend on the division
+ * into parts. */
 #include "dist/collective.h"
 
 #include "base/checked.h"
@@ -89,7 +90,7 @@ mica_status mica__collective_prepare(mica__collective *c, const mica_transfer *t
   const size_t piece = mica__round_up((size_t)c->length * mica_dtype_size(t->dtype), PART_UNIT);
   const size_t own = mica__round_up(mica__wire_bytes(t->compression, t->dtype, c->length), PART_UNIT);
   const size_t all = mica__wire_bytes(t->compression, t->dtype, t->count) + n * (PART_UNIT + sizeof(float));
-  /* Memory for received data: all ranks' copies of the own part, or all parts. */
+  /* Memory for received data, and as much for sent data: all ranks' copies of the own part, or all parts. */
   const size_t inward = mica__round_up(n * own > all ? n * own : all, PART_UNIT);
   const bool compressed = sums(t) && t->compression;
   const size_t bytes = (sums(t) ? n * piece : 0) + (compressed ? 2 * inward : 0);
@@ -135,7 +136,7 @@ static void *element(const mica_transfer *t, const void *data, int64_t i) {
   return (char *)data + (size_t)i * mica_dtype_size(t->dtype);
 }
 
-/* Offset of compressed part k; each part begins at a multiple of 64 bytes. */
+/* Offset of a compressed part; each part begins at a multiple of 64 bytes. */
 static size_t wire_offset(const mica__collective *c, int32_t ranks, int32_t part) {
   size_t offset = 0;
   for (int32_t i = 0; i < part; i++) {
@@ -146,7 +147,7 @@ static size_t wire_offset(const mica__collective *c, int32_t ranks, int32_t part
   return offset;
 }
 
-/* Sends each part's elements to the rank of that part. */
+/* Sends every other rank its part, and receives this rank's own part from each. */
 static mica_status scatter(mica__collective *c, const mica_transport *transport) {
   const mica_transfer *t = &c->transfer;
   const size_t own = mica__wire_bytes(t->compression, t->dtype, c->length);
@@ -179,8 +180,8 @@ static void add_up(mica__collective *c, const mica_transport *transport) {
   if (c->length) memcpy(element(t, t->data, c->first), c->pieces[0], (size_t)c->length * mica_dtype_size(t->dtype));
 }
 
-/* Sends this rank's part of `data` to all ranks. In compressed sums the sender keeps the compressed value too, so all
- * ranks have equal values. */
+/* Sends this rank's part of `data` to all ranks, and receives their parts. In compressed sums the sender also
+ * replaces its own values by the decoded ones, so all ranks have equal values. */
 static mica_status gather(mica__collective *c, const mica_transport *transport) {
   const mica_transfer *t = &c->transfer;
   void *own = element(t, t->data, c->first);
@@ -215,8 +216,8 @@ static void decode_all(const mica__collective *c, const mica_transport *transpor
   }
 }
 
-/* Binomial tree: rank k, counted from the root, receives from k minus its lowest bit, and sends to k plus each lower
- * bit. */
+/* Binomial tree, with ranks counted from the root: rank k receives from k minus its lowest set bit, and sends to k
+ * plus each smaller power of two. */
 static mica_status broadcast(mica__collective *c, const mica_transport *transport) {
   const mica_transfer *t = &c->transfer;
   const int32_t n = transport->ranks, own = (int32_t)(((int64_t)transport->rank - t->peer + n) % n);

@@ -21,8 +21,8 @@ typedef struct mica__collective {
   mica__message *messages; /* room for two per rank */
   int32_t message_count;
   void **pieces;  /* summands, one per rank, in scratch */
-  char *received; /* as received */
-  char *encoded;  /* as sent */
+  char *received; /* compressed, as received */
+  char *encoded;  /* compressed, as sent */
   void *scratch;  /* memory for pieces, received and encoded */
   uint64_t bytes_sent, bytes_received, sent_messages;
   int64_t first, length; /* the rank's own part */
@@ -30,7 +30,7 @@ typedef struct mica__collective {
 
 /* Checks a transfer against the contract in mica/dist.h. */
 mica_status mica__collective_check(const mica_transfer *transfer, int32_t rank, int32_t ranks);
-/* Allocates memory. */
+/* Sets *c up and allocates its memory. After a failure too, release it. */
 mica_status mica__collective_prepare(mica__collective *c, const mica_transfer *transfer, int32_t rank, int32_t ranks);
 /* Continues as far as messages have arrived; never blocks. *moved: there was progress. */
 mica_status mica__collective_advance(mica__collective *c, const mica_transport *transport, bool *moved, bool *done);

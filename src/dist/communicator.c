@@ -1,5 +1,6 @@
-/* A communicator over messages: requests, and a thread that drives them. The thread polls, because transports such as
- * MPI make no progress between calls. It sleeps between polls, and waits while there are no requests. */
+/* A communicator that sends messages: a list of requests (collectives in flight), and a thread that drives them. The
+ * thread polls, because transports such as MPI make no progress between calls. It sleeps between polls, and waits
+ * while there are no requests. */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -12,12 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Seconds of sleep between polls: short during progress, longer without. */
+/* In seconds: the shortest and the longest sleep between polls (short during progress), the default timeout, and how
+ * long a rank that was asked to stop waits without progress before it warns. */
 #define SLEEP_LEAST 20e-6
 #define SLEEP_MOST 500e-6
 #define STANDARD_TIMEOUT 300.0
 #define STOP_PATIENCE 0.5
-/* A rank without an answer for these seconds counts as lost; a process that shares its cores answers late. */
+/* Seconds without an answer after which a rank counts as lost; a process that shares its cores answers late. */
 #define SILENCE 2.0
 /* Seconds between polls of a thread without requests; it must still answer questions. */
 #define ANSWER_EVERY 0.2
@@ -26,7 +28,7 @@ typedef struct job {
   struct job *next;
   mica__collective collective;
   const mica_transport *among; /* the members' transport, or a group's view of it */
-  const int32_t *ranks;        /* of the group's members; NULL: all ranks */
+  const int32_t *ranks;        /* the group's members, as ranks of the whole communicator; NULL: all ranks */
   double ready;                /* time when this rank's input was ready; 0: not yet */
   double since;                /* time of the last progress; 0: not started */
   bool done;
@@ -93,7 +95,8 @@ static bool is_single(const mica_transfer *t) {
   return t->kind == MICA_COLLECTIVE_SEND || t->kind == MICA_COLLECTIVE_RECEIVE;
 }
 
-/* True if b must wait for a. Collectives of a channel wait until a is done; sends and receives until a has started. */
+/* True if b must wait for a, which began before it. A collective waits until its channel's earlier ones are done; a
+ * send or receive, until the earlier ones with the same peer have started. */
 static bool follows(const job *a, const job *b) {
   const mica_transfer *x = &a->collective.transfer, *y = &b->collective.transfer;
   if (a->among != b->among || x->channel != y->channel || is_single(x) != is_single(y)) return false;
@@ -101,7 +104,8 @@ static bool follows(const job *a, const job *b) {
   return x->kind == y->kind && x->peer == y->peer && a->since == 0;
 }
 
-/* Needs the lock. Only the thread removes requests, so one that it has seen stays valid. */
+/* True if no earlier request holds r up. Needs the lock. Only the thread removes requests, so one that it has seen
+ * stays valid. */
 static bool may_start(const members *m, const job *r) {
   for (const job *a = m->first; a != r; a = a->next)
     if (follows(a, r)) return false;
@@ -116,7 +120,7 @@ static mica_status is_ready(const job *r, bool *ready) {
 /* Converts rank `member` of the request's group to a rank of the whole communicator; -1 stays -1. */
 static int32_t rank_of(const job *r, int32_t member) { return member < 0 || !r->ranks ? member : r->ranks[member]; }
 
-/* Asks the other ranks, one after another, for signs of life. */
+/* Asks the next rank for a sign of life, if it is time. MICA_E_STATE if that rank has been silent for too long. */
 static mica_status ask(members *m, double now) {
   double silent = 0;
   if (!m->transport.calls->ask || now < m->ask_at) return MICA_OK;
@@ -143,7 +147,7 @@ static mica_status warn(members *m, const job *r, double now) {
   return ask(m, now);
 }
 
-/* Polls a request; *moved: there was progress. */
+/* Starts a request if it may start, and polls it; sets *moved if there was progress. MICA_E_STATE after the timeout. */
 static mica_status drive(members *m, job *r, bool *moved) {
   bool ready = true, done = false, own = false;
   if (r->since == 0) {
@@ -167,7 +171,7 @@ static mica_status drive(members *m, job *r, bool *moved) {
                     mica_collective_name(r->collective.transfer.kind));
 }
 
-/* Needs the lock. Keeps the first message. */
+/* Records why the communicator ended; keeps the first message. Needs the lock. */
 static void break_off(members *m, const char *sentence) {
   if (m->broken) return;
   m->broken = mica__strdup(sentence);
@@ -228,7 +232,8 @@ static void rest(double seconds) {
   nanosleep(&t, NULL);
 }
 
-/* Waits for requests. True after a timeout: then poll, because other ranks may have asked. */
+/* Waits for requests. True after a timeout: then poll, because other ranks may have asked for a sign of life. Needs
+ * the lock. */
 static bool wait_idle(members *m) {
   struct timespec until;
   if (!m->transport.calls->ask || m->broken) {

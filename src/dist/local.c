@@ -1,5 +1,5 @@
-/* Transport between threads of a process. Each pair of ranks has lists of unmatched sends and receives; the side that
- * comes second copies. */
+/* Transport between threads of a process. Sends and receives wait in one list for their counterparts; the side that
+ * comes second copies the data. */
 #include "base/error.h"
 #include "base/text.h"
 
@@ -21,7 +21,7 @@ typedef struct hub {
   pthread_mutex_t lock;
   int32_t alive;   /* number of ranks that are still members */
   bool *left;      /* per rank: it has left */
-  letter *waiting; /* in order of arrival */
+  letter *waiting; /* unmatched sends and receives, in order of arrival */
   char *broken;
 } hub;
 
@@ -37,7 +37,8 @@ static letter **find(hub *h, bool sends, int32_t from, int32_t to, int32_t tag) 
   return at;
 }
 
-/* Needs the lock. */
+/* Copies the data of a send and its receive, if the other one waits already; else adds `own` to the list. Needs the
+ * lock. */
 static mica_status meet(hub *h, letter *own) {
   letter **at = find(h, !own->sends, own->from, own->to, own->tag), *other = *at;
   if (!other) {

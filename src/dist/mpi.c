@@ -13,7 +13,7 @@
 #include <pthread.h>
 
 #define SENTENCE 512
-/* Above the tags of messages, and below the smallest upper bound that MPI guarantees. */
+/* Above the tags of messages; the larger one is the highest tag that every MPI allows. */
 #define TAG_LIFE 32766
 #define TAG_ABORT 32767
 
@@ -59,14 +59,14 @@ static mica_status check_bytes(size_t bytes) {
              : mica__fail(MICA_E_OVERFLOW, "MPI: a message of %zu bytes is too large; the limit is 2 GiB", bytes);
 }
 
-/* Needs the lock. */
+/* Counts a message that begins (more: 1) or ends (-1), and notes the time. more 0: only the time. Needs the lock. */
 static void note(link *l, int peer, int more) {
   l->open[peer] += more;
   l->went[peer] = mica__clock();
 }
 
-/* Ends the start of a message: stores it as the request, or frees it after a failure. Needs the lock, and releases
- * it. */
+/* Completes the start of a message: stores the message as the request, or frees it after a failure. Releases the
+ * lock, which make_message took. */
 static mica_status begun(link *l, message *made, int code, const char *what, void **out) {
   mica_status status = failed(code, what);
   if (status == MICA_OK) note(l, made->peer, 1);
@@ -139,7 +139,7 @@ static mica_status listen_for_signs(link *l) {
   return failed(MPI_Irecv(&l->sign, 1, MPI_BYTE, MPI_ANY_SOURCE, TAG_LIFE, l->comm, &l->life), "listening");
 }
 
-/* Needs the lock. */
+/* Handles a question, answer or farewell, if one has arrived. Needs the lock. */
 static mica_status hear_signs(link *l) {
   MPI_Status about;
   int flag = 0;
@@ -155,7 +155,7 @@ static mica_status hear_signs(link *l) {
   return listen_for_signs(l);
 }
 
-/* Fails if a message to or from an ended rank is still open. Needs the lock. */
+/* MICA_E_STATE if a message to or from an ended rank is still open after ENDED_PATIENCE. Needs the lock. */
 static mica_status miss_the_ended(const link *l) {
   for (int i = 0; i < l->ranks; i++)
     if (l->asked[i] < 0 && l->open[i] > 0 && mica__clock() - l->went[i] > ENDED_PATIENCE)
@@ -325,7 +325,7 @@ mica_status mica_communicator_mpi(const mica_communicator_config *config, mica_c
 
 #endif
 
-/* Launchers that may have started this rank, known by their variable with the number of ranks. */
+/* Launchers that may have started this rank, each known by the variable in which it puts the number of ranks. */
 bool mica_communicator_mpi_asked(void) {
   static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Maximum number of messages in flight; each has its own buffer. */
+/* Maximum number of messages in flight per direction; each has its own buffer. */
 #define IN_FLIGHT 2
 
 typedef struct message {

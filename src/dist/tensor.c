@@ -17,7 +17,7 @@ typedef struct division {
 
 struct mica_parallel {
   mica_communicator *communicator;
-  int32_t channel; /* of the next layer */
+  int32_t channel; /* for the next transfer between ranks */
   division *list;
   size_t count;
 };
@@ -59,7 +59,7 @@ static void divide(mica_parallel *p, mica_nn *nn, size_t index, int32_t axis) {
   p->list[p->count++] = (division){name, axis};
 }
 
-/* True, with an error recorded, if network or ranks are missing. */
+/* True if x is null, or, with an error recorded, if network or ranks are missing. */
 static bool is_missing(const mica_parallel *p, const mica_nn *nn, const char *kind, mica_value x) {
   char text[64];
   if (p && nn) return mica_value_is_null(x);
@@ -68,7 +68,7 @@ static bool is_missing(const mica_parallel *p, const mica_nn *nn, const char *ki
   return true;
 }
 
-/* True, with an error recorded, if a count is not a multiple of the number of ranks. */
+/* True, with an error recorded, if a count is not a positive multiple of the number of ranks. */
 static bool is_uneven(const mica_parallel *p, mica_nn *nn, const char *name, const char *what, int64_t count) {
   char text[256];
   if (count > 0 && count % p->communicator->ranks == 0) return false;
@@ -170,7 +170,7 @@ static mica_status take(const mica_parallel *p, const mica_nn_parameter_info *in
   return status;
 }
 
-/* The engine of a session that has at least one parameter. */
+/* The engine of a session; NULL if the session has none of the network's parameters. */
 static mica_engine *engine_of(const mica_nn *nn, mica_session *session) {
   for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
     mica_tensor *tensor = mica_session_parameter(session, mica_nn_parameter_at(nn, i)->name);
@@ -179,7 +179,8 @@ static mica_engine *engine_of(const mica_nn *nn, mica_session *session) {
   return NULL;
 }
 
-/* Computes one whole parameter in its own graph. Initial values depend only on seed, name and shape, so ranks agree. */
+/* Computes the initial values of one whole parameter in its own graph, and uploads this rank's part. The values
+ * depend only on seed, name and shape, so ranks agree. */
 static mica_status initialise_one(const mica_parallel *p, const mica_nn_parameter_info *info, mica_session *session,
                                   mica_engine *engine, uint64_t seed) {
   mica_graph *graph = NULL;
@@ -222,7 +223,7 @@ mica_status mica_parallel_initialise(mica_parallel *p, const mica_nn *nn, mica_s
 static mica_status load(mica_parallel *p, const mica_nn *nn, mica_session *session, const char *path,
                         const mica_safetensors *file) {
   char want[MICA_SHAPE_TEXT], is[MICA_SHAPE_TEXT];
-  /* Loads nothing if the file does not match. */
+  /* The first pass only checks, so nothing is loaded if the file does not match. */
   for (int pass = 0; pass < 2; pass++)
     for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
       const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The largest f16. */
+/* The largest f16; the number of levels of MICA_COMPRESSION_U8 on each side of 0. */
 #define F16_MOST 65504.0f
 #define LEVELS 127
 

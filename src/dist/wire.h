@@ -9,7 +9,8 @@
 
 /* Bytes of n f32 elements, compressed. With MICA_COMPRESSION_NONE: n times the dtype's size. */
 size_t mica__wire_bytes(mica_compression compression, mica_dtype dtype, int64_t n);
-/* Compresses x + residual; residual (may be NULL) receives the rounding error, or 0 where x is not finite. */
+/* Compresses x + residual. residual (may be NULL) receives the rounding error, or 0 where x is not finite;
+ * MICA_COMPRESSION_U8: 0 in each block that has such an element. */
 void mica__wire_encode(mica_compression compression, const float *x, float *residual, int64_t n, void *out);
 void mica__wire_decode(mica_compression compression, const void *in, int64_t n, float *x);
 
