@@ -42,7 +42,7 @@ static mica_status check(mica_activation activation) {
   return mica__fail(MICA_E_INVALID, "activation: %d is not an activation", (int)activation);
 }
 
-/* y = x, which may be the same tensor. */
+/* y = x; y may be the same tensor as x. */
 static mica_status copy(mica_queue *queue, const mica_tensor *x, mica_tensor *y) {
   return x && y && mica__tensor_is_same(x, y) ? mica__operand_check(queue, "activation", "x", x)
                                               : mica_op_copy(queue, x, y);

@@ -32,8 +32,8 @@ struct mica__eager_call {
   const char *op; /* a literal: "softmax_fwd" */
   mica__eager_build *build;
   /* A backward pass: build makes y = out[0] from all operands but the last, which is dy; result i is the gradient of
-   * sum(y dy) with respect to operand i. An operand without a tensor whose result has one counts as ones of its
-   * shape. */
+   * sum(y dy) with respect to operand i. If operand i has no tensor but result i has one, the operand counts as ones
+   * of the result's shape. */
   bool backward;
   bool in_place; /* element k of a result depends only on element k of operands, so a result may be an operand */
   /* Arguments, and the table that describes them; calls with equal arguments, shapes and dtypes share a session. */

@@ -4,7 +4,7 @@
 
 #include <mica/norm.h>
 
-/* Arguments; those that an op does not have are 0. */
+/* Arguments; 0 if the op does not have them. */
 #define NORM_ATTRS(X, S)                                                                                               \
   X(S, INT, axis, 0, "the first one that statistics are taken over, or the one of a softmax")                          \
   X(S, INT, groups, 0, "of channels")                                                                                  \
