@@ -45,7 +45,7 @@ HANDLE mica__posix_handle(int file) {
   return handle;
 }
 
-/* Fails if `at` is not an open directory, or the path would be too long. */
+/* Fails if `at` is not open, or the path would be too long. */
 const char *mica__posix_path_at(int at, const char *path, char whole[PATH_MAX]) {
   const bool whole_already = path[0] == '/' || path[0] == '\\' || (path[0] && path[1] == ':');
   if (at == AT_FDCWD || whole_already) return path;
@@ -175,7 +175,7 @@ int mica__posix_faccessat(int at, const char *path, int how, int flags) {
 
 /* --- reading and writing --- */
 
-/* The largest part of a count for ReadFile and WriteFile, which take 32 bits. */
+/* The part of a count that one ReadFile or WriteFile takes; their counts have 32 bits. */
 static DWORD part_of(size_t bytes) { return bytes < 1 << 30 ? (DWORD)bytes : 1 << 30; }
 
 ssize_t mica__posix_read(int file, void *data, size_t bytes) {

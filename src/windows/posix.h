@@ -36,7 +36,7 @@
 #define PATH_MAX 4096
 #endif
 
-/* MinGW-w64's macros convert to float if the compiler chooses the type. */
+/* Replaces MinGW-w64's macros: each has a branch that converts to float, even if another branch is chosen. */
 #undef isnan
 #undef isinf
 #undef isfinite
@@ -195,7 +195,7 @@ mica__locale mica__posix_uselocale(mica__locale locale);
 #define uselocale mica__posix_uselocale
 #define freelocale(locale) ((void)(locale))
 
-/* Signals: Ctrl-C is SIGINT and closing the console is SIGTERM; the others never arrive. */
+/* Signals: Ctrl-C arrives as SIGINT. Windows sends no SIGTERM, and the signals defined here never arrive. */
 #define SIGHUP 101
 #define SIGPIPE 102
 #define SIGKILL 103
@@ -238,7 +238,7 @@ typedef struct mica__spawn {
 int mica__posix_spawn_init(posix_spawn_file_actions_t *actions);
 int mica__posix_spawn_destroy(posix_spawn_file_actions_t *actions);
 int mica__posix_spawn_adddup2(posix_spawn_file_actions_t *actions, int from, int to);
-int mica__posix_spawn_addclose(posix_spawn_file_actions_t *actions, int file); /* nothing: none is inherited */
+int mica__posix_spawn_addclose(posix_spawn_file_actions_t *actions, int file); /* does nothing: none is inherited */
 #define posix_spawn_file_actions_init mica__posix_spawn_init
 #define posix_spawn_file_actions_destroy mica__posix_spawn_destroy
 #define posix_spawn_file_actions_adddup2 mica__posix_spawn_adddup2

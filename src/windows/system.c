@@ -173,8 +173,8 @@ static char *command_line(char *const words[]) {
   return line;
 }
 
-/* A copy of a descriptor's handle for a child to inherit: the given one, or the parent's own. Without one: the null
- * device. */
+/* A copy of a descriptor's handle for a child to inherit: the given one, or the parent's own. NULL if it is not
+ * open. */
 static HANDLE inherited(const posix_spawn_file_actions_t *actions, int file) {
   static const DWORD own[] = {STD_INPUT_HANDLE, STD_OUTPUT_HANDLE, STD_ERROR_HANDLE};
   const int from = actions ? actions->files[file] : 0;
@@ -188,7 +188,7 @@ static HANDLE inherited(const posix_spawn_file_actions_t *actions, int file) {
 int mica__posix_spawn(pid_t *process, const char *program, const posix_spawn_file_actions_t *actions,
                       char *const words[], char *const environment[]) {
   char itself[PATH_MAX];
-  (void)environment; /* a child has the parent's */
+  (void)environment; /* a child has its parent's environment */
   if (strcmp(program, "/proc/self/exe") == 0) {
     const DWORD n = GetModuleFileNameA(NULL, itself, sizeof itself);
     if (n == 0 || n >= sizeof itself) return ENAMETOOLONG;
@@ -221,7 +221,7 @@ pid_t mica__posix_waitpid(pid_t process, int *how, int options) {
   if (waited == WAIT_TIMEOUT) return 0;
   if (waited != WAIT_OBJECT_0 || !GetExitCodeProcess(handle, &code)) return errno = ECHILD, -1;
   CloseHandle(handle);
-  /* Exits by an exception or by kill's TerminateProcess count as signals. */
+  /* Exits by an exception or by kill's TerminateProcess count as the signal SIGABRT. */
   if (how) *how = code > 0xff ? 0x100 | SIGABRT : (int)code;
   return process;
 }

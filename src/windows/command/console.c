@@ -1,4 +1,4 @@
-/* Prepares the Windows console before main: unchanged output, in UTF-8, with colours. */
+/* Prepares the standard streams before main: binary mode, and UTF-8 and colours on a console. */
 #include "windows/handles.h"
 
 __attribute__((constructor)) static void begin(void) {
