@@ -121,7 +121,8 @@ bool mica__foundation_folder_is(const char *folder) {
   mica_status status = read_file(folder, "config.json", &path, &text, &bytes);
   if (status == MICA_OK) status = mica__folder_parse(path.data, (const char *)text, bytes, &root);
   mica__attempt_end();
-  /* True if memory is short, so that opening fails with that message; another reader would call the model damaged. */
+  /* Also true if memory is short: opening then fails with the right message, while another reader would call the
+   * model damaged. */
   const bool read = status == MICA_OK;
   const bool is =
       status == MICA_E_NOMEM || (read && cJSON_IsString(cJSON_GetObjectItemCaseSensitive(root, "model_type")) &&

@@ -72,8 +72,8 @@ static bool holds(const mica__onnx_attribute *row, int64_t version) {
   return row->name && row->first <= version && version <= row->last;
 }
 
-/* Finds the row of an attribute for the node's version; NULL if it has none, and *other is then a row of another
- * version or NULL. */
+/* Finds the row of an attribute for the node's version. NULL if there is none; *other is then a row for other
+ * versions, or NULL. */
 static const mica__onnx_attribute *find_row(const checking *c, const char *name, const mica__onnx_attribute **other) {
   *other = NULL;
   for (int32_t i = 0; i < c->count; i++) {

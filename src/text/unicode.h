@@ -41,8 +41,8 @@ size_t mica__grapheme(const char *text, size_t bytes);
 /* Appends the character in lower or upper case. Without tables, only ASCII has cases. */
 void mica__add_lower(mica__text *out, uint32_t character);
 void mica__add_upper(mica__text *out, uint32_t character);
-/* Appends a normal form of a text. MICA_E_FORMAT: a run of combining marks is too long. */
 typedef enum mica__form { MICA__NFC, MICA__NFD, MICA__NFKC, MICA__NFKD } mica__form;
+/* Appends a normal form of a text. MICA_E_FORMAT: a run of combining marks is too long. */
 mica_status mica__add_normal(mica__text *out, const char *text, size_t bytes, mica__form form);
 
 #endif

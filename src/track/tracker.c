@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A quantity and its change per frame. No quantity's noise depends on another's, so that SORT's filter of seven states
- * is four of these. The covariance is [a b; b c]. */
+/* A quantity and its change per frame. No quantity's noise depends on another's, so SORT's filter of seven states is
+ * four of these. The covariance is [a b; b c]. */
 typedef struct quantity {
   double value, speed, a, b, c;
 } quantity;

@@ -21,7 +21,7 @@ static const char *scalar(mica__onnx_writer *w, int64_t value) {
   return mica__write_scalar(w, MICA_I64, (double)value);
 }
 
-/* The sample indices (frames, length) of each frame of a signal; extent is its length as (1) i64. */
+/* The sample indices (frames, length) of each frame of a signal. extent: the signal's length, (1) i64. */
 static const char *positions(mica__onnx_writer *w, const char *extent, int64_t length, int64_t hop) {
   const int64_t last = 1;
   int64_t *within = mica__write_room(w, (size_t)length * sizeof *within);

@@ -45,7 +45,7 @@ typedef enum mica__node_kind {
   MICA__NODE_ANY,        /* a: operands of "or" */
   MICA__NODE_NOT,        /* a */
   MICA__NODE_COMPARE,    /* a: the first operand; b: PARTs */
-  MICA__NODE_ARITHMETIC, /* likewise */
+  MICA__NODE_ARITHMETIC, /* a: the first operand; b: PARTs */
   MICA__NODE_PART,       /* op, a: the operand after it */
   MICA__NODE_CONCAT,     /* a: operands of "~" */
   MICA__NODE_NEGATIVE,   /* a */

@@ -27,9 +27,9 @@ mica_status mica__json_whole(const cJSON *item, const char *what, int64_t most, 
 /* Reads a member that must be a list. */
 mica_status mica__json_list(const cJSON *object, const char *key, const cJSON **list);
 
-/* Calls `parse` with the object or, if its type is Sequence, with each member of its list under `key`, recursively.
- * Messages name `what` ("normalizer"). null: no calls. */
 typedef mica_status mica__json_step(void *user, const cJSON *object, const char *type);
+/* Calls `parse` with the object or, if its type is Sequence, with each member of its list under `key`, recursively. A
+ * NULL object needs no calls. Messages name `what` ("normalizer"). */
 mica_status mica__json_steps(const cJSON *object, const char *what, const char *key, mica__json_step *parse,
                              void *user);
 
