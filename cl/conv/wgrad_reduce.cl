@@ -1,10 +1,10 @@
-/* conv/wgrad_reduce.cl: the second half of every weight gradient on CPUs: dW from the partial sums T.
+/* conv/wgrad_reduce.cl: the second half of weight gradients on CPUs that sum in parts: dW from the partial sums T.
  *
  * T is [PARTS][groups * panels][tiles][taps][MR][NR] of float, NR = NV * 16; parts are added in their order, so that
  * the same inputs give the same bits. Lanes are channels (PANEL_X) or filters (PANEL_Y; PANEL_Y_TAPS, where rows are
- * pairs of channel and tap, here channels of one tap). The summed taps are TAPS taps of the filter from FIRST on
- * (PANEL_Y_TAPS: all of R); dW of all other taps is zero. dW is [G KG][CG][filter]. NDRange: groups * panels, tiles;
- * work-group (1, 1, 1). scratch: (MR + 1) * NR * the filter's taps + 16 floats (PANEL_Y_TAPS: as of one tap).
+ * pairs of channel and tap, which count as channels with one tap). The summed taps are TAPS taps of the filter from
+ * FIRST on (PANEL_Y_TAPS: all of R); dW of all other taps is zero. dW is [G KG][CG][filter]. NDRange: groups * panels,
+ * tiles; work-group (1, 1, 1). scratch: (MR + 1) * NR * the filter's taps + 16 floats (PANEL_Y_TAPS: as of one tap).
  *
  * PANEL: PANEL_X, PANEL_Y or PANEL_Y_TAPS. */
 #include "common/fields.clh"
@@ -17,8 +17,8 @@
 #define PANEL_Y_TAPS 3
 #define NR (NV * VW)
 
-/* Stores the transpose of `count` rows from[i][NR]: `count` adjacent elements of each of `lanes` lanes, which are
- * `step` apart. */
+/* Stores the transpose of `count` rows from[i][NR]: `count` adjacent elements of D from `at` on for each of `lanes`
+ * lanes; lanes are `step` apart in D. */
 static inline void store_columns(__local const float *from, const int count, const int lanes, __global STORAGE(D_T) * D,
                                  const long at, const long step) {
   for (int lane = 0; lane < lanes; lane += VW)

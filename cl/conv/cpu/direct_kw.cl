@@ -3,8 +3,9 @@
  *
  * Lanes are filters, whose weights are packed in vectors (conv/cpu/pack_weights.cl, tiles of 16, in one block). A
  * register tile is two segments of SEG adjacent pixels of a row, each with its own place in the source, by NV vectors
- * of filters: each step reads NV vectors of weights and broadcasts 2 SEG pixels. Widths of 7, 14, 28, 56 and 112 pixels
- * leave no lane and no row of a tile empty; the last segment of any other row is moved back.
+ * of filters: each step reads NV vectors of weights and broadcasts 2 SEG pixels. With SEG 7, widths of 7, 14, 28, 56
+ * and 112 pixels leave no lane and no row of a tile empty. The last segment of a row that is no multiple of SEG is
+ * moved back.
  *
  * A work-item, which is a work-group, takes a strip of an image and PANELS panels of NV vectors of filters. The strip's
  * pixels are adjacent in D: ROWS whole rows, or SEGMENTS segments of a grid of one row. What they read of the source is

@@ -53,7 +53,7 @@ APART void pack_tile(source S, const long first, const long second, const int C,
   }
 }
 
-/* The widths of images and of what is kept of them. */
+/* The rows and columns of an image, and those of the strip of e in local memory with its halo. */
 typedef struct extent {
   int in1, in2, rows, pitch, halo, segments; /* segments: of a row */
 } extent;

@@ -194,9 +194,9 @@ static inline void interleave(__local const float *even, __local const float *od
   }
 }
 
-/* Store W adjacent elements of a row of sums to D: the segment's first goes to `at` of channel i of a tile. STORE_WHILE
- * repeats this while W elements are left. The last vector may overlap the one before, unless C is read (it may be D) or
- * results go past the caches. */
+/* STORE_BY stores W adjacent elements of a row of sums to D: the segment's first goes to `at` of channel i of a
+ * tile. STORE_WHILE repeats this while W elements are left. The last vector may overlap the one before, unless C is
+ * read (it may be D) or results go past the caches. */
 #define STORE_BY(store, W) FINISH_BY(store, W, MICA_VLOAD(W, row, lane), n, channel + i, at + (lane - first) * step)
 #define STORE_WHILE(W)                                                                                                 \
   for (; step == 1 && lane < stop && (lane + W <= stop || (overlap && count >= W)); lane += W) {                       \

@@ -6,19 +6,19 @@
  *
  * with clamp(x) = min(max(x, low), high). E and F never leave the caches of a core.
  *
- * A work-item, which is a work-group, takes a strip of ROWS rows of D and all of its channels, 32 expanded channels at
- * a time: a panel of E over the strip's rows of S and their halo, in local memory with zeros around it; F of it; then
- * its share of the sums of D, which wait in local memory until the last panel. Lanes are channels in all of them, so a
- * pixel's numbers are broadcast from where they are, and only D is transposed.
+ * A work-item, which is a work-group, takes a strip of ROWS rows of D and all of its channels, one panel of 16 NV
+ * expanded channels at a time: a panel of E over the strip's rows of S and their halo, in local memory with zeros
+ * around it; F of it; then its share of the sums of D, which wait in local memory until the last panel. Lanes are
+ * channels in all of them, so a pixel's numbers are broadcast from where they are, and only D is transposed.
  *
  * P holds the weights in the order of use (inverted_residual_pack), lanes beyond K or M as zeros: W1 [K / 16][C][16],
  * B1 [K / 16][16], W2 [K / 16][taps][16], B2, W3 [M / 16][K rounded up to 16][16], B3 [M / 16][16].
  *
- * S has IN1 x IN2 pixels and D OUT1 x OUT2; HAS_A: 1 where there is A; pitch: columns of E in local memory. NDRange:
- * ceil(OUT1 / ROWS), N; work-group (1, 1). scratch: see `scratch` below. Rows of S have at least SEG pixels.
+ * S has IN1 x IN2 pixels and D OUT1 x OUT2; HAS_A: 1 if A is added, else 0; pitch: columns of E in local memory.
+ * NDRange: ceil(OUT1 / ROWS), N; work-group (1, 1). scratch: see `scratch` below. Rows of S have at least SEG pixels.
  *
- * SEG: pixels of a segment, of which a register tile has two. NV: vectors of a panel. R: rows and columns of the
- * depthwise filter. */
+ * SEG: pixels of a segment; a register tile has two. NV: vectors of a panel. R: rows and columns of the depthwise
+ * filter. */
 #include "common/fields.clh"
 #include "common/cpu/register_tile.clh"
 #include "common/transpose.clh"
@@ -36,8 +36,8 @@ static inline vec clamped(const vec x, const float low, const float high) {
   return v > high ? (vec)high : v;
 }
 
-/* sums[segments SEG][vectors] = the sum over channels k of w[vector][k] times pixel i of x[k], over `steps`
- * channels. */
+/* sums[segments SEG][vectors] = the sum over k < steps of w[vector][k] times each pixel of channel k: SEG pixels
+ * from x on, then, with two segments, SEG from y on. */
 #define DEFINE_EXPAND(segments, vectors)                                                                               \
   static inline void expand_##segments##_##vectors(const int steps, const int channel, source x, source y, weights w,  \
                                                    __private vec *sums) {                                              \

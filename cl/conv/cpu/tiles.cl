@@ -7,9 +7,10 @@
  *   words[w][phase][i][j]    channels 2 w and 2 w + 1 of pixel ((row0 + i) ST1 + phase / phases2 - PA1,
  *                                                               j ST2 + phase % phases2 - PA2)
  *
- * zeros outside S. Pixels that a tap reads for adjacent results are adjacent there, and the 16 pixels of each word of a
- * tile stand `plane` words apart. Column j of the product is pixel (j / pitch, j % pitch); those beyond O2 are computed
- * and dropped. Sums run over the taps and, of each, over chunks of `words` words, as matmul/cpu/amx.cl says.
+ * zeros outside S. Pixels that a tap reads for adjacent results are adjacent there. A row of a tile of B is one word of
+ * 16 pixels, and its next row is `plane` words further. Column j of the product is pixel (j / pitch, j % pitch); those
+ * beyond O2 are computed and dropped. Sums run over the taps and, of each, over chunks of `words` words, as
+ * matmul/cpu/amx.cl says.
  *
  * P is the filters, packed by matmul/cpu/amx_pack.cl with a tap as a matrix: P[tap][panel][chunk][32][words], `steps`
  * words a row. height: rows of a phase; pitch: its columns; plane: words of all phases, or more; phases1, phases2: how

@@ -1,21 +1,21 @@
 /* conv/depthwise/cpu_c.cl: depthwise convolution vectorised over the channels, of any stride, dilation and filter, in
  * one or two dimensions, for the CPU class.
  *
- *   D[n][k][p][q] = sum over r, s of U[n][k / KG][FIRST1 + p STEP1 + r DI1][FIRST2 + q STEP2 + s DI2] W[k][r][s]
+ *   D[n][k][p][q] = sum over r, s of U[n][k / KG][FIRST1 + p ROW_STEP + r DI1][FIRST2 + q STEP2 + s DI2] W[k][r][s]
  *
  * U is the source S (IN1 x IN2) with UP1 - 1 zeros between its rows and UP2 - 1 between its columns, and zeros outside.
- * Forward, UP1 and UP2 are 1; backward to the data STEP1 and STEP2 are 1, UP1 and UP2 the strides, and FLIP rotates the
- * filter by 180 degrees.
+ * Forward, UP1 and UP2 are 1; backward to the data ROW_STEP and STEP2 (COLUMN_STEP) are 1, UP1 and UP2 the strides, and
+ * FLIP rotates the filter by 180 degrees.
  *
  * A work-item, which is a work-group, takes 16 channels of D, `rows` rows of it and `images` images in turn. It packs
  * what it reads of U into local memory, transposed so that lanes are channels: a vector of results then takes one load
  * and one multiply-add for each tap, whatever stride and width. Results are collected in local memory and transposed
  * back.
  *
- * The filter is R1 x R2, or TAPS x TAPS; then DI2 is 1. U_ROWS, U_PITCH: height and pitch of the packed part of U.
- * NDRange: ceil(OUT1 / rows), ceil(K / 16), ceil(N / images); work-group (1, 1, 1). scratch: vectors of 16 floats, R1
- * R2 for the filters, U_ROWS U_PITCH + 3 STEP2 + 1 for U, rows OUT2 + 16 for results, and an int for each pixel of S
- * that is read and 15.
+ * The filter is R1 x R2 or, if TAPS is not 0, TAPS x TAPS; DI2 is then 1. U_ROWS, U_PITCH: height and pitch of the
+ * packed part of U. NDRange: ceil(OUT1 / rows), ceil(K / 16), ceil(N / images); work-group (1, 1, 1). scratch: vectors
+ * of 16 floats, R1 R2 for the filters, U_ROWS U_PITCH + 3 STEP2 + 1 for U, rows OUT2 + 16 for results, and an int for
+ * each pixel of S that is read and 15.
  *
  * STEP: STEP2 if it is 1 or 2; 0: any. */
 #include "common/fields.clh"

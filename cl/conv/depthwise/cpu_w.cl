@@ -15,7 +15,7 @@
  * A work-item, which is a work-group, takes PLANES consecutive planes of ALL_PLANES, of K channels each image;
  * STREAM: results are written past the caches. NDRange: ceil(ALL_PLANES / PLANES), 1, 1; work-group (1, 1, 1). results:
  * OUT1 OUT2 + 16 floats. */
-#ifdef MICA_EPILOGUE /* it may read the old contents of D */
+#ifdef MICA_EPILOGUE /* a fused epilogue may read the old contents of D */
 #define DIRECT 0
 #else
 #define DIRECT 1
@@ -35,7 +35,8 @@
 #define FOR_ROWS for
 #endif
 
-/* The sizes of a problem. Vectors go either to D, with activation (sums begin with the bias), or to `results`. */
+/* geometry: the sizes of a problem. target: where vectors of results go: to D, after the activation (sums then begin
+ * with the bias), or to `results`. */
 typedef struct geometry {
   int in1, in2, out1, out2, pad1, pad2;
 } geometry;
@@ -152,7 +153,8 @@ INLINE void read_filter(__private float *w, source W, const int step) {
   UNROLL for (int t = 0; t < TAPS * TAPS; t++) w[t] = READ(1, W, t * step);
 }
 
-/* Functions of their own, because PoCL keeps little in registers otherwise. */
+/* Computes a plane into `results`. This and convolve_planes are functions of their own, because PoCL keeps little in
+ * registers otherwise. */
 APART void gather(const plane S, const int8 size, const int pad1, const int pad2, source W, const int step,
                   __local float *results) {
   const target to = {results, 0, 0.0f, false, false};

@@ -4,14 +4,14 @@
  *   dW[k][r][s] = sum over images and output pixels (p, q) of
  *                 dY[k][p][q] X[k / KG][p STRIDE - pad + r dilation][q STRIDE - pad + s dilation]
  *
- * The filter is FR x FS. One work-item is one work-group and owns a block of at most 16 `filters` and a part of the
+ * The filter is FR x FS. One work-item is one work-group and owns `block` filters, at most 16, and a part of the
  * images, whose planes it takes in the order of memory. Lanes are pixels of an output row (conv/depthwise/rows.clh);
  * those beyond a row and those whose tap reads padding are made zero. A vector of X is read once for all rows of dY
  * that overlap it, which are in registers, like a vector of sums for each tap.
  *
- * Sums go to dW where there is one part; otherwise to T, as conv/wgrad_reduce.cl takes them with PANEL 3, MR 9, NV 1 of
- * one group of G KG filters. NDRange: ceil(G KG / filters), parts; work-group (1, 1, 1). scratch: FR FS 16 16
- * floats. */
+ * If there is one part, sums go to dW; otherwise they go to T, as conv/wgrad_reduce.cl takes them with PANEL 3, MR
+ * 9, NV 1 of one group of G KG filters. NDRange: ceil(G KG / block), parts; work-group (1, 1, 1). scratch: FR FS 16
+ * 16 floats. */
 #define ROW_TAPS FS
 #include "conv/depthwise/rows.clh"
 #include "conv/problem.clh"

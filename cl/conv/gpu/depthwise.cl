@@ -4,7 +4,7 @@
  * A work-item computes ROWS pixels of a column, one below the other, from the rows of the source that their taps reach.
  * If STRIDE is not 0, it reads each element of these rows once. Its neighbours compute the columns beside it. Weight
  * (g, k, t) is W[first + g w_group + k w_k + t1 w_tap1 + t2 w_tap2]. Taps advance by one pixel (DELTA 1: the launch
- * reverses those that go backwards) or, with DILATED, by DELTA.
+ * reverses those that go backwards) or, with STRIDE 0, by DELTA.
  *
  * NDRange: OUT2 * ceil(OUT1 / ROWS) * G KG * N, rounded up; work-group (64).
  *

@@ -14,7 +14,7 @@
 
 #define UNROLL _Pragma("unroll")
 #define TAPS (TAPS_H * TAPS_W)
-#define LANES 8 /* sums of THREADS / LANES work-items, which one work-item adds up for a tap */
+#define LANES 8 /* sums per tap, each of THREADS / LANES work-items, before the last addition */
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_gpu_depthwise_wgrad(
     CONV_PARAMS, const int8 parts, __global const STORAGE(D_T) *restrict X, const long X_at,

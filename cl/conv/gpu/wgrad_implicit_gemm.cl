@@ -92,8 +92,8 @@ conv_gpu_wgrad_implicit_gemm(CONV_PARAMS, const int8 size, __global const STORAG
   const int group = (int)get_group_id(0), tile = group / tiles_m, part = tile / tiles_n;
   const int row0 = group % tiles_m * TILE_M, col0 = tile % tiles_n * TILE_N, g = part % G, split = part / G;
 
-  /* The pixels of this split, begin to end - 1 (whole steps, except at the end of all pixels), and the first pixel
-   * of this work-item. */
+  /* The pixels of this split, begin to end - 1, and the first pixel of this work-item. A split has whole steps,
+   * unless all pixels end within its last one. */
   const int pixels = N * outputs, steps_all = (pixels + TILE_K - 1) / TILE_K, share = (steps_all + SPLITS - 1) / SPLITS;
   const int begin = min(split * share * TILE_K, pixels), end = min(begin + share * TILE_K, pixels);
   const int first = begin + item % TILE_K;

@@ -1,8 +1,8 @@
 /* conv/ref/conv.cl: one element of a convolution's result per work-item.
  *
- * The reference among the implementations: any device, type and size, no local memory. PASS 0: D is y, A is x, B is w;
- * 1: D is x, A is y, B is w; 2: D is w, A is x, B is y. Sums run in the order of memory.
- * NDRange: one dimension, as many as D has elements or more, work-groups of any size. */
+ * The reference among the implementations: any device, type and size, no local memory. PASS 0: D is y, A is x, B is
+ * w; 1: D is x, A is y, B is w; 2: D is w, A is x, B is y. Sums run in the order of memory. NDRange: one dimension,
+ * as many as D has elements or more; work-group (64). */
 #include "common/epilogue.clh"
 #include "common/group.clh"
 #include "conv/problem.clh"

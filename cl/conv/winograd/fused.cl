@@ -37,8 +37,8 @@ VECTOR_APART void transform_input(__global float *buffer, const int first, const
     }
 }
 
-/* Zeroes the tiles from number `first` on that fill up the block: their results are discarded, but stale values
- * (denormals, NaN) would slow the arithmetic. */
+/* Zeroes the tiles from number `first` on that fill up the last MR tiles: their results are discarded, but stale
+ * values (denormals, NaN) would slow the arithmetic. */
 VECTOR_APART void clear_tiles(const int first, const int CP, __global float *V) {
   for (int tile = first; tile % MR != 0; tile++)
     for (int point = 0; point < POINTS; point++)
@@ -156,7 +156,8 @@ APART void finish_run(const run at, const int OUT1, const int OUT2, const int KG
     }
 }
 
-/* The work of walker `walker` on part `part` of the panels. */
+/* Does the work of a work-group: every walkers-th block of tiles from block `walker` on, for part `part` of the
+ * panels. */
 APART void convolve_part(const int walker, const int walkers, const int part, const int8 size, const int8 blocking,
                          source S, const long S_at, __global const float *U, const long U_at, __global float *scratch,
                          const long scratch_at, EPILOGUE_PARAMS) {

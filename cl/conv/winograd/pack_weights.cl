@@ -2,7 +2,7 @@
  *
  *   U[k / 32][point][c][k % 32] = element `point` of G g G', g[r][s] = W[k w_k + c w_c + 3 r + s]
  *
- * for c < CP, which is CG rounded up to 16; what lies beyond KG and CG is 0. U_at is a multiple of 16. Where FLIP, g is
+ * for c < CP, which is CG rounded up to 16; what lies beyond KG and CG is 0. U_at is a multiple of 16. If FLIP, g is
  * rotated by 180 degrees, as backward data has it. W has `count` elements; U is float. One work-item is one
  * work-group: 32 filters, 16 channels. NDRange: ceil(KG / 32), CP / 16, 1; work-group (1, 1, 1). */
 #include "common/cpu/stream.clh"
@@ -12,7 +12,7 @@
 
 #define NR 32
 
-/* taps[t] = tap t of channel c of 16 filters from k on; 0 after the last filter. */
+/* taps[t] = tap t of channel c of 16 filters from k on; 0 beyond KG and CG. Vectors after the ninth are not used. */
 APART void read_taps(source W, const int c, const int k, const int CG, const int KG, const long w_k, const long w_c,
                      const long count, __private float16 taps[16]) {
   UNROLL for (int i = 0; i < 16; i++) {

@@ -71,7 +71,7 @@ VECTOR_APART void transform_y(source y, __private const int8 *size, const int k,
   }
 }
 
-/* M = 0 for 16 filters that do not exist. */
+/* Zeroes M of 16 filters that do not exist. */
 VECTOR_APART void clear_filters(const int TB, __global float *M) {
   for (int point = 0; point < POINTS; point++)
     for (int t = 0; t < TB; t++) STOREV(f32, 16, (float16)(0.0f), M, point * M_POINT + t * KB);

@@ -70,7 +70,7 @@ typedef struct plan {
   int64_t nr, taps, cb, kb, panels, columns;
 } plan;
 
-/* Rows of local memory: a panel, sums, the rows of a tile that two phases share, and a row of zeros. */
+/* Rows of local memory: a panel, sums, the rows of a tile that two phases share, and two rows of zeros. */
 static int64_t rows_of(const plan *p, int32_t together) {
   return p->cb * p->taps + together * p->kb + (together > 1 ? 2 * p->mr : 0) + 2;
 }
