@@ -8,16 +8,15 @@
  *
  * `affine` holds scale and shift of each channel. With AUGMENT 0 (r', q') = (r, q), gain 1 and lift 0; else they are
  * draw_source(q, r), bilinear between pixels. gain is from 1 - contrast to 1 + contrast, lift from -brightness to
- * brightness. In a square of `cutout` pixels about a random pixel y is 0.
- * With MIX 1 y is blend y + (1 - blend) y', where y' is sample N - 1 - s made likewise; with MIX 2 and AUGMENT 1 to 3
- * it is y' in a rectangle (draw_is_inside) and y elsewhere.
- * The small columns of a sample are a record of `width` words (0: there are none); words.clh says where they go, and
- * `blend` is the share of the sample's own label.
+ * brightness. In a square of `cutout` pixels about a random pixel y is 0. With MIX 1 y is blend y + (1 - blend) y',
+ * where y' is made in the same way from sample N - 1 - s; with MIX 2 and AUGMENT 1 to 3 it is y' in a rectangle
+ * (draw_is_inside) and y elsewhere. The small columns of a sample are a record of `width` words (0: there are none);
+ * words.clh says where they go, and `blend` is the share of the sample's own label.
  *
  *   X_T       type of x: u8 or f32      Y_T   type of y      AUGMENT   0, or as in draw.clh      MIX   as above
  *   TARGETS   as in words.clh           ORDERED   1: order(p) is order[p]; 0: a permutation
  *   SPAN      elements of a plane that a work-item computes; the whole plane if it has fewer
- *   VW        elements that it computes at once with AUGMENT 0 (otherwise 4); SPAN is a multiple of it
+ *   VW        elements that it computes at once with AUGMENT 0 (4 with 1 and 2, 1 with 3); it divides SPAN
  *
  * One dimension of N C ceil(h w / SPAN) work-items, any group size. */
 #include "common/dtype.clh"
@@ -25,13 +24,13 @@
 #include "batch/draw.clh"
 #include "batch/words.clh"
 
-/* A normalised element; 0 outside of the plane. */
+/* Returns a normalised element; 0 outside of the plane. */
 static inline float pixel(__global const STORAGE(X_T) * plane, const int r, const int q, const int H, const int W,
                           const float2 affine) {
   return r >= 0 && r < H && q >= 0 && q < W ? affine.x * (float)LOAD(X_T, plane, r * W + q) + affine.y : 0.0f;
 }
 
-/* Element (r, q) of the augmented plane of h x w. */
+/* Computes element (r, q) of the augmented plane of h x w. */
 static inline float element(__global const STORAGE(X_T) * plane, const sample_draw d, const int r, const int q,
                             const int H, const int W, const int h, const int w, const float2 affine, const int cutout) {
 #if AUGMENT >= 2
@@ -54,7 +53,7 @@ static inline float element(__global const STORAGE(X_T) * plane, const sample_dr
   (float4)((float)LOAD(X_T, plane, (at).x), (float)LOAD(X_T, plane, (at).y), (float)LOAD(X_T, plane, (at).z),          \
            (float)LOAD(X_T, plane, (at).w))
 
-/* Four normalised elements between pixels (bilinear); pixels outside of the plane have weight 0. */
+/* Computes four normalised elements between pixels (bilinear); pixels outside of the plane count as 0. */
 static inline float4 four_between(__global const STORAGE(X_T) * plane, const float4 x, const float4 y, const int H,
                                   const int W, const float2 affine) {
   const int4 cut_x = convert_int4(x), cut_y = convert_int4(y);
@@ -71,7 +70,7 @@ static inline float4 four_between(__global const STORAGE(X_T) * plane, const flo
   return affine.x * sum + affine.y * (left + right) * (above + below);
 }
 
-/* Elements (r, q) to (r, q + 3) of the augmented plane; q + 3 < w. */
+/* Computes elements (r, q) to (r, q + 3) of the augmented plane; q + 3 < w. Not for AUGMENT 3. */
 static inline float4 four_elements(__global const STORAGE(X_T) * plane, const sample_draw d, const int r, const int q,
                                    const int H, const int W, const int h, const int w, const float2 affine,
                                    const int cutout) {
@@ -82,7 +81,7 @@ static inline float4 four_elements(__global const STORAGE(X_T) * plane, const sa
   const float4 n = four_between(plane, d.cosine * u - d.sine * v + 0.5f * (float)(w - 1) + (float)d.dx,
                                 d.sine * u + d.cosine * v + 0.5f * (float)(h - 1) + (float)d.dy, H, W, affine);
 #else
-  /* All four lie inside the plane: one vector load. */
+  /* If all four lie inside the plane, they are one vector load. */
   const int left = (d.mirrored ? w - 4 - q : q) + d.dx, y = r + d.dy;
   float4 n = 0;
   if (y >= 0 && y < H && left >= 0 && left + 4 <= W)

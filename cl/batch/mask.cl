@@ -25,7 +25,7 @@
 #define VALUE(element) ((element) < classes ? (element) : -1)
 #endif
 
-/* The class or number at pixel (q, r) of a changed mask of h x w pixels; x has H x W. */
+/* Returns the class or number at pixel (q, r) of a changed mask of h x w pixels; x has H x W. */
 static inline RESULT value_at(__global const ELEMENT *x, const sample_draw d, const int q, const int r, const int H,
                               const int W, const int h, const int w, const int classes) {
 #if AUGMENT

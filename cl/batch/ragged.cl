@@ -5,9 +5,9 @@
  *
  *   y[s, t, e] = scale x[start + t, e] for t below its length, else `pad` (in floating types 0)
  *
- * With AUGMENT 1 and 2 the rows are boxes x0 y0 x1 y1, changed as the picture is (draw.clh): the corners are moved, the
- * box around them is clipped at the picture's edges, and a box that keeps less than a quarter of its area becomes 0 0 0
- * 0.
+ * With AUGMENT 1 to 3 the rows are boxes x0 y0 x1 y1, changed as the picture is (draw.clh), but not bent: the
+ * corners are moved, the box around them is clipped at the picture's edges, and a box that keeps less than a quarter
+ * of its area becomes 0 0 0 0.
  *
  *   X_T       u8, i16, i32, i64 or f32        Y_T   u8, i32 or i64 as X_T is; f32, f16 or bf16 for i16 and f32
  *   FLOATING  1: Y_T is floating

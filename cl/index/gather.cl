@@ -1,5 +1,5 @@
-/* index/gather.cl: y[o, j, i] = x[o, k, i] with k = indices[j], or indices[o, j, i] where ELEMENTS; 0 if k is out of
- * range.
+/* index/gather.cl: y[o, j, i] = x[o, k, i] with k = indices[j], or indices[o, j, i] with ELEMENTS 1; 0 if k is out
+ * of range.
  *
  * x is (outer, n, inner), y (outer, m, inner), indices (m) or (outer, m, inner).
  *

@@ -1,14 +1,14 @@
 /* rnn/cpu/backward.cl: a recurrent layer backward (rnn_grad), all steps in one launch, from the last to the first.
  *
- * weights as rnn_pack_backward leaves them; sums, before and cells as rnn/cpu/forward.cl does; dy [row][D][H], dh and
- * dc [D][B][H], the gradients of y and of the last states; results dsums and, of GRU, dhidden [row][D][GATES][H], the
- * gradients of the gates' sums with respect to w x + b and to r h + b, 0 behind a sequence's length; dh0 and dc0
- * [D][B][H]; dpeepholes [D][B][3][H], which is to be summed over B. lengths, before, cells, peepholes, dy, dh, dc and
- * results may be null.
+ * weights as rnn_pack_backward leaves them; sums, before and cells as rnn/cpu/forward.cl does; dy [row][D][H], dh
+ * and dc [D][B][H], the gradients of y and of the last states; results dsums and, of GRU, dhidden
+ * [row][D][GATES][H], the gradients of w x + b and of r h + b, 0 after a sequence's length; dh0 and dc0 [D][B][H];
+ * dpeepholes [D][B][3][H], which the caller sums over B. lengths, before, cells, peepholes, dy, dh, dc and results
+ * may be null.
  *
- * Groups of one work-item: blocks of `rows` sequences, a multiple of MR; directions from first_direction on. state has
- * for each work-item [PLANES][rows][pitch]: dh, dc, the peepholes' gradients, then what r multiplies, gate by gate;
- * pitch is H in whole slices. */
+ * Groups of one work-item: blocks of `rows` sequences, a multiple of MR; directions from first_direction on. state
+ * has for each work-item [PLANES][rows][pitch]: dh, dc, the peepholes' gradients, then the gradients that are
+ * multiplied by r, gate by gate; pitch is H in whole slices. */
 #include "rnn/cpu/steps.clh"
 
 #define FIRST_GATE 5
@@ -34,8 +34,8 @@ INLINE void keep(__private const layer *l, const V v, target to, const long at, 
   if (to) write_part(v, to, at + ((row * l->D + l->d) * GATES + gate) * l->H + u, l->H - u);
 }
 
-/* Writes gate k's gradient for VW units of an existing sequence, as an operand of the product with r and as a
- * result. */
+/* Writes the gradient of gate k for VW units: `hidden` to the state, as an operand of the product with r, and, if
+ * the sequence exists, `input` and `hidden` to the results. */
 INLINE void give(__private const layer *l, const V input, const V hidden, const long at, __private const rows *r,
                  const int i, const int k, const int u) {
   MICA_VSTORE(VW, hidden, l->state + (FIRST_GATE + k) * l->plane, at);
@@ -44,7 +44,7 @@ INLINE void give(__private const layer *l, const V input, const V hidden, const 
   if (KIND == GRU) keep(l, hidden, l->dhidden, l->dhidden_at, r->row[i], k, u);
 }
 
-/* Computes the gates' gradients of VW units of sequence i. */
+/* Computes the gates' gradients of VW units of sequence i; zeros after the sequence's end. */
 INLINE void gates(__private const layer *l, const functions f, __private const rows *r, const int i, const int row,
                   const int u) {
   const long at = (long)row * l->pitch + u;
@@ -88,8 +88,8 @@ INLINE void reset_gate(__private const layer *l, const functions f, __private co
 }
 #endif
 
-/* Computes dh of a tile's units, or with `reset` the gradient of r h: the product of the gates FROM .. TO - 1 with
- * r. */
+/* Adds to dh of a tile's units the product of the gradients of gates from .. to - 1 with r. With `reset` this
+ * product is the gradient of r h, from which it computes gate r instead. */
 INLINE void multiply(__private const layer *l, const functions f, __private const rows *r, const int row,
                      const int slice, const int from, const int to, const int reset) {
   V acc[MR][BACK_VECTORS];

@@ -3,13 +3,14 @@
  * x [row][I] and y [row][D][H] with row = t time_stride + b batch_stride; weights and biases as rnn_pack_forward
  * leaves them; lengths [B], h0 and c0 [D][B][H], peepholes [D][3][H], h and c [D][B][H]; for the gradient sums
  * [row][D][SUMS][H] (cell.clh), before [row][D][H] (h before the step) and cells [row][D][H] (c before it; of
- * GRU_BEFORE r h). lengths, h0, c0, sums, before, cells, y, h and c may be null. Behind a sequence's length all are 0.
+ * GRU_BEFORE r h). lengths, h0, c0, sums, before, cells, y, h and c may be null. y, sums, before and cells are 0
+ * after a sequence's length; h and c are the state at its end.
  *
- * Groups of one work-item: blocks of `rows` sequences, a multiple of MR; directions from first_direction on, of which
- * those with a bit in `reverse` run backwards. A step multiplies x and h by one packed matrix, a tile at a time, and
- * finishes the tile's units from registers: no sum is stored but for the gradient. state has for each work-item
- * [PLANES][rows][pitch]: h before and after, alternately; then c, or r h and z's sum; then h in 8 bits (BYTE_STATE).
- * pitch is H in whole slices. */
+ * Groups of one work-item: blocks of `rows` sequences, a multiple of MR; directions from first_direction on;
+ * direction d runs backwards if bit d of `reverse` is set. A step multiplies x and h by one packed matrix, a tile at
+ * a time, and finishes the tile's units from registers: no sum is stored but for the gradient. state has for each
+ * work-item [PLANES][rows][pitch]: h before and after, alternately; then c, or r h and z's sum; then h in 8 bits
+ * (BYTE_STATE). pitch is H in whole slices. */
 #include "rnn/cpu/steps.clh"
 
 #define PLANES (KIND == LSTM ? 3 + BYTE_STATE : KIND == GRU_BEFORE ? 4 : 2)
@@ -26,7 +27,8 @@ typedef struct layer {
   int T, B, I, H, D, d, first, pitch, time_stride, batch_stride, reverse;
 } layer;
 
-/* Stores n units from u on, in a tensor of `parts` H numbers for each row and direction. */
+/* Writes VW units from u on, up to H, to part `part` of a tensor that has `parts` H numbers for each row and
+ * direction; nothing if `to` is null. */
 INLINE void keep(__private const layer *l, const V v, target to, const long at, const long row, const int parts,
                  const int part, const int u) {
   if (to) write_part(v, to, at + ((row * l->D + l->d) * parts + part) * l->H + u, l->H - u);

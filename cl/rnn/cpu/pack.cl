@@ -1,5 +1,5 @@
-/* rnn/cpu/pack.cl: weights of recurrent networks in the order in which CPUs' kernels read them, in S, zeros behind the
- * last unit.
+/* rnn/cpu/pack.cl: weights of recurrent networks in the order in which CPUs' kernels read them, in S, zeros after
+ * the last unit.
  *
  *   rnn_pack_forward     w (D, GATES H, I) and r (D, GATES H, H) into weights [D][slice][I + H][COLUMNS][VW], where
  *                        column v has units v % PER_GATE VW + 0 .. of gate v / PER_GATE, and b (D, 2 GATES H), which
@@ -13,7 +13,8 @@
 
 DEFINE_INTERLEAVE(V)
 
-/* Packs n columns, from element `at` of a direction's matrix on, of the rows (gate, units u ..). */
+/* Packs VW rows of a direction's matrix (n columns, from element `at` on), units u .. of a gate, as column `column`
+ * of the packed weights. */
 INLINE void pack_columns(source from, const long at, const int n, const int H, const int gate, const int u,
                          const int column, __global S *to) {
   for (int k = 0; k < n; k += VW) {

@@ -1,10 +1,11 @@
 /* rnn/gpu/backward.cl: a recurrent layer backward, in stages from the last step to the first.
  *
- * r [D][GATES][H][H] as it is; the rest as in rnn/cpu/backward.cl. state, in S, is [2][D][B][GATES][H], what r
- * multiplies at even and at odd steps, then [5][D][B][H]: dh, dc, and the gradients of peepholes.
+ * r [D][GATES][H][H] as it is; the rest as in rnn/cpu/backward.cl. state, in S, is [2][D][B][GATES][H], the
+ * gradients that are multiplied by r at even and at odd steps, then [5][D][B][H]: dh, dc, and the gradients of
+ * peepholes.
  *
- * Groups and launches as in rnn/gpu/forward.cl. A stage begins with the product of the step behind it; after T PHASES
- * stages comes one for the gradients of h0, c0 and the peepholes. */
+ * Groups and launches as in rnn/gpu/forward.cl. A stage begins with the product of the step after it in time; after
+ * T PHASES stages comes one for the gradients of h0, c0 and the peepholes. */
 #include "rnn/gpu/steps.clh"
 
 typedef struct layer {
@@ -25,8 +26,8 @@ typedef struct position {
   int sequence, u, s, counts;
 } position;
 
-/* A structure goes through a pointer, because a returned one becomes a noalias argument, which Oclgrind 21.10 cannot
- * inline. */
+/* Finds the position of unit u of a sequence at step s. A structure goes through a pointer, because a returned one
+ * becomes a noalias argument, which Oclgrind 21.10 cannot inline. */
 INLINE void find_position(__private const layer *l, const int s, const int sequence, const int u,
                           __private position *p) {
   const int length = length_of(l->lengths, l->lengths_at, sequence, l->T), counts = s >= 0 && s < length;
@@ -42,7 +43,8 @@ INLINE void find_position(__private const layer *l, const int s, const int seque
 }
 
 #if KIND == GRU_BEFORE
-/* Computes the gradient of gate r. d: the gradient of r h, which a product has found. */
+/* Computes the gradient of gate r, and adds to dh the part that passes through the gate. d: the gradient of r h,
+ * which a product has found. */
 INLINE void reset_gate(__private const layer *l, const functions f, __private const position *p, const S d) {
   S da = 0;
   if (p->counts) {
@@ -55,8 +57,8 @@ INLINE void reset_gate(__private const layer *l, const functions f, __private co
 }
 #endif
 
-/* Finishes a step for a unit. `product` is what comes from the gates of the step after it; first: no step is after
- * it. */
+/* Finishes a step for a unit. `product` is what comes from the gates of the step after it; first: it is the last
+ * step, with no step after it. With p->s < 0 writes the gradients of h0, c0 and the peepholes. */
 INLINE void finish(__private const layer *l, const functions f, __private const position *p, const S product,
                    const int first) {
   S dh = product, dc = 0, old = 0, cell = 0, hidden = 0, peep[3] = {0, 0, 0}, dp[3] = {0, 0, 0}, a[SUMS];

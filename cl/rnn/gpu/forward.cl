@@ -21,7 +21,7 @@ typedef struct layer {
   int T, B, H, D, d, time_stride, batch_stride, reverse;
 } layer;
 
-/* Unit k of h of sequence i before step s. */
+/* Returns unit k of h of sequence i before step s; 0 if there is no such sequence. */
 INLINE S state_before(__private const layer *l, const int s, const int i, const int k) {
   const long own = (long)i * l->H + k;
   if (i >= l->B) return 0;

@@ -74,7 +74,7 @@ static int32_t augment_case(const mica__augment *a, bool active) {
   return a->angle > 0 || a->zoom > 0 ? 2 : active;
 }
 
-/* Pushes the keys that every kernel takes: six of the permutation, two of the seed. */
+/* Adds the keys that every kernel takes as one int8: six of the permutation, two of the seed. */
 static void add_keys(mica__launch *launch, const mica__augment *a) {
   const uint32_t *keys = a->permutation.keys;
   mica__launch_int8(launch, (int32_t[8]){(int32_t)keys[0], (int32_t)keys[1], (int32_t)keys[2], (int32_t)keys[3],
@@ -93,7 +93,7 @@ static void add_position(mica__launch *launch, const mica__augment *a) {
   mica__launch_int(launch, (int32_t)a->epoch);
 }
 
-/* Pushes x0 and x1 of the rectangle, then y0 and y1: two 16-bit numbers per int. */
+/* Adds x0 and x1 of the rectangle as one int, then y0 and y1: two 16-bit numbers per int. */
 static void add_rectangle(mica__launch *launch, const mica__augment *a) {
   for (int k = 0; k < 2; k++)
     mica__launch_int(launch, (int32_t)((uint32_t)a->rect[k] | (uint32_t)a->rect[k + 2] << 16));
@@ -118,7 +118,7 @@ static void set_mixing(const mica__augment *a, int32_t *values, int mix) {
 }
 
 /* Builds the kernel for the way of mixing that this batch does not use (a rectangle or blending), so that no later
- * step waits for it. */
+ * step waits for the build. */
 static mica_status build_other(mica_queue *queue, const mica__augment *a, const int32_t *values) {
   int32_t other[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;

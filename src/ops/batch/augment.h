@@ -26,13 +26,13 @@ typedef struct mica__augment {
   float blend;     /* the sample's own weight; sample N - 1 - s has weight 1 - blend. 1: no mixing */
 } mica__augment;
 
-/* mica__augment_is_active: true if pictures are changed other than by mixing. mica__augment_moves: true if their pixels
- * are also moved. */
+/* mica__augment_is_active: true if pictures are changed other than by mixing. mica__augment_moves: true if their
+ * pixels are moved, so that masks and boxes change too. */
 bool mica__augment_is_active(const mica__augment *augment);
 bool mica__augment_moves(const mica__augment *augment);
 
-/* Small columns: records (n, width) i32, table (width, 2) i32, out i32. mixed, (N, classes) f32 or NULL, receives class
- * probabilities from word 0, the class. */
+/* The small columns of a batch (cl/batch/words.clh): records (n, width) i32, table (width, 2) i32, out i32. mixed,
+ * (N, classes) f32 or NULL, receives class probabilities from word 0, the class. */
 typedef struct mica__words {
   const mica_tensor *records, *table;
   mica_tensor *out, *mixed;
@@ -41,23 +41,23 @@ typedef struct mica__words {
 struct mica__variant;
 struct mica__kernel_desc;
 
-/* Makes y (N, C, H, W), f32, f16 or bf16, of the window's size, from x (n, C, H, W), u8 or f32. affine (C, 2) f32 has
- * the scale and the shift of each channel; if it is (1, 2) and x has another rank or another C, each sample counts as
- * one row with these two. words may be NULL. variant NULL: the device's default, here and below. Operands are
- * contiguous. */
+/* Makes y (N, C, H, W), f32, f16 or bf16, of the window's size, from x (n, C, H, W), u8 or f32. affine (C, 2) f32
+ * has the scale and the shift of each channel. If y has another rank, or affine another number of rows than y has
+ * channels, each sample is one row with the first scale and shift. words may be NULL. variant NULL, in all four
+ * functions: the device's default. Operands are contiguous. */
 MICA__SHARED mica_status mica__augment_launch(mica_queue *queue, const struct mica__variant *variant,
                                               const mica__augment *augment, const mica_tensor *x,
                                               const mica_tensor *affine, mica_tensor *y, const mica__words *words);
 /* Makes only the small columns of N samples. */
 MICA__SHARED mica_status mica__words_launch(mica_queue *queue, const struct mica__variant *variant,
                                             const mica__augment *augment, const mica__words *words, int64_t N);
-/* Makes y (N, H, W) i32, of the window's size, from x (n, H, W) u8. Values from `classes` (0: 255) on become -1. Or
- * makes y f32 from x f32, with 0 outside of x. */
+/* Makes y (N, H, W) i32, of the window's size, from x (n, H, W) u8; values from `classes` (0: 255) on, and pixels
+ * outside of x, become -1. If x and y are f32, copies numbers instead, with 0 outside of x. */
 MICA__SHARED mica_status mica__mask_launch(mica_queue *queue, const struct mica__variant *variant,
                                            const mica__augment *augment, const mica_tensor *x, int32_t classes,
                                            mica_tensor *y);
 
-/* A ragged column. */
+/* A ragged column: one in which samples have different numbers of rows. */
 typedef struct mica__ragged {
   const mica_tensor *x;       /* (rows, ...), or (n, T, ...) if starts is NULL */
   const mica_tensor *starts;  /* (n) i64: the first row of each sample */
@@ -67,7 +67,7 @@ typedef struct mica__ragged {
   float scale;           /* a factor, if y is floating */
   int32_t height, width; /* of the picture, if the rows are boxes in it; 0: they are not boxes */
 } mica__ragged;
-/* Makes y (N, T, ...). */
+/* Makes y (N, T, ...): the first T rows of each sample, followed by `pad`, or by 0 if y is floating. */
 MICA__SHARED mica_status mica__ragged_launch(mica_queue *queue, const struct mica__variant *variant,
                                              const mica__augment *augment, const mica__ragged *ragged, mica_tensor *y);
 

@@ -27,8 +27,8 @@ static double pixel(const problem *p, int64_t sample, int64_t c, int64_t r, int6
   return p->affine[2 * c] * p->x[((sample * p->C + c) * p->H + r) * p->W + q] + p->affine[2 * c + 1];
 }
 
-/* An element in double. *scale receives the magnitude of its terms; for rounding errors of the coordinates it includes
- * the largest difference between two pixels. */
+/* Returns an element in double. *scale receives the magnitude of its terms; if pixels are interpolated, also the
+ * error from rounded coordinates, with the largest difference between two pixels. */
 static double element(const problem *p, int64_t sample, const mica__draw *d, int64_t c, int64_t r, int64_t q,
                       double *scale) {
   const int64_t cut = p->augment.cutout, y = r - d->cut_y + cut / 2, x = q - d->cut_x + cut / 2;
@@ -56,7 +56,8 @@ static int64_t sample_at(const problem *p, uint32_t position) {
   return p->ordered ? (int64_t)p->order[position] : mica__permute(&p->augment.permutation, position);
 }
 
-/* Writes the words of a label and of a second column, and the probabilities of classes. */
+/* Writes the words of sample s, whose record is i: the second word, then the label or, if there are classes,
+ * probabilities that mix it with the label of record k. */
 static void reference_words(const problem *p, int64_t s, int64_t i, int64_t k, double *words, double *mixed) {
   const double share = (double)p->augment.blend;
   words[s] = p->records[i * WIDTH + 1];
@@ -223,6 +224,6 @@ static mica_status check_augment(mica__check *check) {
   return MICA_OK;
 }
 
-/* For the doctor only: no graph has an op for this kernel. */
+/* For the doctor only: no graph has an op for these kernels. */
 static const mica__kernel_desc *const kernels[] = {&mica__augment_kernel, &mica__words_kernel, NULL};
 const mica__op mica__op_augment = {.name = "augment", .kernels = kernels, .check = check_augment};

@@ -12,20 +12,21 @@ typedef struct mica__draw {
   uint32_t position;
 } mica__draw;
 
-/* The changes of the sample at a position; valid while *augment lives. The picture has H x W pixels, and `one` is the
- * value of an element that stands for 1: 255 in bytes. Below, H and W are the size of the changed picture: of the
- * window, if there is one. */
+/* Draws the changes of the sample at a position; valid while *augment lives. The original has H x W pixels, and
+ * `one` is the value of an element that stands for 1: 255 in bytes. In the functions below, H and W are the size of
+ * the changed picture: of the window, if there is one. */
 mica__draw mica__draw_of(const mica__augment *augment, uint32_t position, int64_t H, int64_t W, double one);
 
-/* The point of the original that pixel (q, r) of the changed picture shows: at[0] across, at[1] down. */
+/* Finds the point of the original that pixel (q, r) of the changed picture shows: at[0] across, at[1] down. */
 void mica__draw_source(const mica__draw *draw, int64_t q, int64_t r, int64_t H, int64_t W, double at[2]);
 
-/* The point of the changed picture that shows point (x, y) of the original, without elastic shifts. The corners of the
- * picture have coordinates (0, 0) and (W, H). */
+/* Finds the point of the changed picture that shows point (x, y) of the original, ignoring elastic shifts. The
+ * corners of the picture have coordinates (0, 0) and (W, H). */
 void mica__draw_target(const mica__draw *draw, double x, double y, int64_t H, int64_t W, double at[2]);
 
-/* Converts a box of the original: moves its corners and clips their bounds at the edges of the changed picture. *share
- * receives the share of its area that is left; a box with less than MICA__BOX_SHARE becomes zeros. */
+/* Changes a box as its picture: moves the corners, takes the box around them and clips it at the edges of the
+ * changed picture. *share receives the share of its area that is left after clipping; a box with less than
+ * MICA__BOX_SHARE becomes zeros. */
 #define MICA__BOX_SHARE 0.25
 void mica__draw_box(const mica__draw *draw, const double box[4], int64_t H, int64_t W, double out[4], double *share);
 

@@ -69,7 +69,7 @@ static bool overlap(const double *first, const double *second, const mica__nms_a
   return both > how->threshold * either;
 }
 
-/* The best box that has not been visited; -1: none is left with a score above `least`. */
+/* Returns the box with the highest score that has not been visited; -1 if no such box has a score above `least`. */
 static int64_t next_box(const double *scores, const bool *seen, int64_t n, double least) {
   int64_t best = -1;
   for (int64_t i = 0; i < n; i++)
@@ -140,7 +140,8 @@ static const mica__variant collect_variants[] = {
 static const mica__kernel_desc nms_collect = {
     MICA__KERNEL("nms_collect", "boxes/nms.cl", collect_params, collect_variants)};
 
-/* The most words of pair bits that a GPU stores: 256 MiB, 46,000 boxes. More boxes are compared one after the other. */
+/* The most words of pair bits that a GPU stores: 256 MiB, enough for 46,000 boxes. Of more boxes, one work-item per
+ * row compares them one after the other. */
 #define MOST_PAIR_WORDS ((int64_t)1 << 26)
 
 typedef struct problem {
@@ -166,7 +167,7 @@ static mica_status get(const problem *p, const mica__kernel_desc *desc, const in
   return MICA_OK;
 }
 
-/* kept is also scratch: every work-item reads the boxes that it has kept. */
+/* kept is also scratch: every work-item reads back the boxes that it has kept. */
 static mica_status launch_serial(const problem *p, const mica_tensor *kept) {
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;

@@ -4,7 +4,8 @@
 
 #include <mica/dist.h>
 
-/* First channels. A row with one channel ends at the next row; ranges that grow are checked by their users. */
+/* The first channel of each use, which has the channels up to the next row's. Uses that need more channels the
+ * larger a network is check themselves that these suffice. */
 enum {
   MICA__CHANNEL_PROGRAM = 0,                             /* mica_all_reduce, and layers that are divided among ranks */
   MICA__CHANNEL_NORMS = MICA_CHANNELS / 8,               /* two for each batch norm of a network */

@@ -23,17 +23,20 @@ mica_value mica__broadcast_of(const mica_value *x, int32_t count, mica_value whe
 /* --- what the ops share --- */
 
 /* Returns true after recording in x's graph that the communicator is missing or that a program may not use `count`
- * channels from this one on. False: they are valid, or x is null. */
+ * channels from `channel` on. False: they are valid, or x is null. */
 bool mica__channel_refused(const char *op, mica_value x, const mica_communicator *communicator, int32_t channel,
                            int32_t count);
 
-/* The number of elements of an operand, rounded up to the start of the next one in the host's memory. */
+/* Sets *room to the number of elements of an operand, rounded up to the start of the next one in the host's memory.
+ * MICA_E_SHAPE if the shape is open. */
 mica_status mica__collective_room(mica_shape shape, int64_t *room);
-/* The number of elements of the row for all operands, which are f32 of known shapes. */
+/* Sets *count to the number of elements of the row for all operands. MICA_E_DTYPE unless they are f32, MICA_E_SHAPE
+ * if a shape is open. */
 mica_status mica__collective_row(const struct mica__type *inputs, int32_t input_count, int64_t *count);
 /* Cuts a row into values: values[k] has the shape of x[k], and the position of operand k. values may be x. */
 void mica__collective_split(mica_value row, const mica_value *x, int32_t count, mica_value *values);
-/* Ends the communication for all ranks after a failed run: the others would wait for data that never comes. */
+/* If a run failed, ends the communication for all ranks: the others would wait for data that never comes. Does
+ * nothing if `failed` is MICA_OK. */
 void mica__collective_ends(const mica_communicator *communicator, mica_status failed);
 
 #endif

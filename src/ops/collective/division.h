@@ -17,7 +17,7 @@ typedef struct mica__division {
 
 static inline bool mica__is_divided(const mica__division *d) { return d->count > 0; }
 
-/* The shape of the whole, from that of a part. */
+/* Returns the shape of the whole, given the shape of a part. */
 mica_shape mica__division_whole(const mica__division *division, mica_shape part);
 /* MICA_E_FORMAT if the division does not fit a part of this shape and this number of ranks. */
 mica_status mica__division_check(const mica__division *division, mica_shape part, int32_t ranks);

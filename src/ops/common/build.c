@@ -89,7 +89,7 @@ mica_value mica__widen(mica_value x) {
   mica_dtype dtype = mica_value_dtype(x);
   if (dtype != MICA_F16 && dtype != MICA_BF16) return x;
   const mica__node *node = mica__graph_node(x.graph, x.id);
-  /* Values that are recomputed from a checkpoint start from the checkpoint itself. */
+  /* A cast at a checkpoint is not bypassed: values that are recomputed start from the checkpoint itself. */
   if (node->op != &mica__op_cast || !node->op->is_stream(node->attrs) || node->checkpoint)
     return mica_cast(x, MICA_F32);
   return (mica_value){x.graph, node->inputs[0]};

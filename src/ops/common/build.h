@@ -13,7 +13,7 @@ extern const mica__op mica__op_reshape, mica__op_transpose, mica__op_expand, mic
 #define MICA__TRANSPOSE_ATTRS(X, S) X(S, PER_AXIS, axes, 0, "the operand's axis that becomes this one")
 MICA__ATTR_STRUCT(transpose, MICA__TRANSPOSE_ATTRS);
 
-/* The attributes of a value's node, as its op's struct; valid as long as the graph is. */
+/* Returns the attributes of a value's node, as its op's struct; valid as long as the graph is. */
 const void *mica__attrs_of(mica_value value);
 
 /* Sets bit k for each named axis k of x, all bits if axes are empty. False, with the error recorded, for an axis that x
@@ -21,7 +21,7 @@ const void *mica__attrs_of(mica_value value);
 bool mica__builder_axes(const char *op, mica_value x, mica_axes axes, uint32_t *set);
 /* Does the same for a tensor of this rank that is made from x; sets no bits if axes are empty. */
 bool mica__builder_named_axes(const char *op, mica_value x, mica_axes axes, int32_t rank, uint32_t *set);
-/* The axes whose bits are set. */
+/* Lists the axes whose bits are set. */
 mica_axes mica__axes_of(uint32_t set);
 
 /* True if every dimension is known. */
@@ -34,7 +34,7 @@ mica_status mica__axis(int64_t *axis, int32_t rank);
  * null value. Records nothing for a null x, whose graph already has its error. */
 mica_value mica__builder_fail(const char *op, mica_value x, mica_status status, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* mica__axis in a builder: returns false after recording an error in x's graph. */
+/* mica__axis in a builder: returns false after recording an error in x's graph, and for a null x. */
 bool mica__builder_axis(const char *op, mica_value x, int64_t *axis);
 /* True if value is one of the `count` values of an enumeration, or lies in [least, most]. Else records an error such as
  * "mode is 9, but must be from 0 to 3". False for a null x too. */
@@ -48,10 +48,10 @@ bool mica__builder_number(const char *op, mica_value x, const char *what, double
 mica_value mica__drop_axis(mica_value value, int32_t axis);
 mica_value mica__insert_axis(mica_value value, int32_t axis);
 
-/* x extended along an axis, which is not open, by `before` and `after` elements equal to `value`. */
+/* Returns x extended along an axis, which is not open, by `before` and `after` elements equal to `value`. */
 mica_value mica__pad_axis(mica_value x, int32_t axis, int64_t before, int64_t after, double value);
 
-/* The number of elements of x along the axes, as a scalar of x's dtype; a constant if the shape is known. */
+/* Returns the number of elements of x along the axes, as a scalar of x's dtype; a constant if the shape is known. */
 mica_value mica__count_along(mica_value x, mica_axes axes);
 
 #define MICA__CAST_ATTRS(X, S)                                                                                         \
@@ -60,16 +60,17 @@ mica_value mica__count_along(mica_value x, mica_axes axes);
   X(S, BOOL, stream, false, "norms and further sums read the operand instead (mica__stream)")
 MICA__ATTR_STRUCT(cast, MICA__CAST_ATTRS);
 
-/* A scalar in the graph of `like`, of its dtype. */
+/* Returns a scalar in the graph of `like`, of its dtype. */
 mica_value mica__number(mica_value like, double number);
 
-/* mica__widen: f16 and bf16 as f32, so that no intermediate is rounded to 16 bits; of a value that mica__stream made,
- * the value before its cast. mica__narrow: a result cast back to x's type. */
+/* mica__widen casts f16 and bf16 to f32, so that no intermediate is rounded to 16 bits, and returns others as they
+ * are; of a value that mica__stream made, it returns the value before its cast. mica__narrow casts a result back to
+ * x's type. */
 mica_value mica__widen(mica_value x);
 mica_value mica__narrow(mica_value value, mica_value x);
-/* Like mica__narrow, for a value that nothing else uses: mica__widen of the result gives the value itself again, not
- * the rounded one. Gradients of the value count as gradients of the result (mica__op.is_stream), with respect to which
- * users may differentiate. */
+/* Casts to x's type like mica__narrow, for a value that nothing else uses: mica__widen of the result gives the value
+ * itself again, not the rounded one. Gradients of the value count as gradients of the result (mica__op.is_stream),
+ * with respect to which users may differentiate. */
 mica_value mica__stream(mica_value value, mica_value x);
 
 /* A tensor seen as (outer, n, inner), where n is one of its axes. */
@@ -82,7 +83,7 @@ mica__rows mica__rows_of(mica_shape shape, int64_t axis);
  * shape, and is false after the last one. */
 void mica__row_major(mica_shape shape, int64_t stride[MICA_MAX_RANK]);
 bool mica__next_index(mica_shape shape, int64_t index[MICA_MAX_RANK]);
-/* The offset of the element that an access reaches at an index. */
+/* Returns the offset of the element that an access reaches at an index. */
 int64_t mica__access_at(const mica__access *access, mica_shape space, const int64_t *index);
 
 #endif

@@ -1,4 +1,5 @@
-/* ops/common/operand.h: checks of operands, one line with one sentence each. */
+/* ops/common/operand.h: checks of the tensors that functions mica_op_... receive. Each failure has one sentence,
+ * which begins with the op's name. */
 #ifndef MICA_OPS_COMMON_OPERAND_H
 #define MICA_OPS_COMMON_OPERAND_H
 
@@ -9,19 +10,19 @@
 /* MICA_E_INVALID unless the tensor exists, belongs to the queue's engine and is contiguous; the message names op and
  * operand. */
 mica_status mica__operand_check(const mica_queue *queue, const char *op, const char *name, const mica_tensor *tensor);
-/* mica__operand_check for operands that need not be contiguous. */
+/* Does the same as mica__operand_check for a tensor that need not be contiguous. */
 mica_status mica__operand_check_strided(const mica_queue *queue, const char *op, const char *name,
                                         const mica_tensor *tensor);
-/* MICA_E_INVALID if a result shares memory with an operand (which may be NULL), naming both: "gemm: d overlaps a"; also
- * if the result is read-only. mica__operand_apart_or_same accepts a result that is the operand itself, element for
- * element. */
+/* MICA_E_INVALID if a result shares memory with an operand, naming both: "gemm: d overlaps a"; also if the result is
+ * read-only, which is all that is checked if operand is NULL. mica__operand_apart_or_same accepts a result that is
+ * the operand itself, element for element. */
 mica_status mica__operand_apart(const char *op, const char *result_name, const mica_tensor *result, const char *name,
                                 const mica_tensor *operand);
 mica_status mica__operand_apart_or_same(const char *op, const char *result_name, const mica_tensor *result,
                                         const char *name, const mica_tensor *operand);
-/* MICA_E_SHAPE, naming both shapes. */
+/* MICA_E_SHAPE, naming both shapes, if they differ. */
 mica_status mica__operand_same_shape(const char *op, const mica_tensor *a, const mica_tensor *b);
-/* MICA_E_DTYPE, naming both types. */
+/* MICA_E_DTYPE, naming both types, if they differ. */
 mica_status mica__operand_same_dtype(const char *op, const mica_tensor *a, const mica_tensor *b);
 
 #endif

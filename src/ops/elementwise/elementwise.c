@@ -138,7 +138,7 @@ static mica_value mish_slope(mica_value a) {
   { #p, MICA__ATTR_REAL, offsetof(mica__##name##_attrs, p), p_default, p_doc, NULL }
 #define OPERANDS(...) ((mica_value[]){__VA_ARGS__})
 
-/* True if an op's attributes are meaningful; else records an error. */
+/* True if an op's attributes are meaningful; else records an error in x's graph. */
 static bool has_meaning(const mica__op *op, mica_value x, double p, double q);
 #define UNARY(name, class, expr, int_expr, value, da, ...)                                                             \
   DESCRIPTOR(name, class, 1, expr, int_expr, __VA_ARGS__)                                                              \
@@ -169,7 +169,7 @@ static bool has_meaning(const mica__op *op, mica_value x, double p, double q);
   }
 #include "ops/elementwise/elementwise.def"
 
-/* affine takes any numbers, since constants of a graph become its factors. */
+/* affine takes any numbers, since constants of a graph become its factors and offsets. */
 static bool has_meaning(const mica__op *op, mica_value x, double p, double q) {
   if (!x.graph || op == &mica__op_affine) return true;
   if (op == &mica__op_clip && !(p <= q))

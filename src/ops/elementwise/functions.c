@@ -66,7 +66,7 @@ static mica_status check_function(mica__check_group *group, const mica__variant 
   return mica__fail(status, "%s: %s", functions[f].name, said);
 }
 
-/* Mixes small numbers with large ones, infinities and NaN. */
+/* Checks all functions on n small numbers, mixed with large ones, infinities and NaN. */
 static mica_status check_case(mica__check_group *group, const mica__variant *variant, mica_dtype x_type,
                               mica_dtype y_type, int64_t n) {
   static const double extremes[] = {1e8, 0,    1e-7, INFINITY, 131073,    -0.5, 1e30,

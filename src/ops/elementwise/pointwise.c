@@ -35,7 +35,7 @@ static mica_status check_types(mica__check *check, const mica__kernel_desc *desc
   return mica__check_end(&group);
 }
 
-/* The choices of a type parameter; only f32 if the table has no such parameter. */
+/* Lists the choices of a type parameter and returns how many there are; only f32 if the table has no such parameter. */
 static int type_choices(const mica__kernel_desc *desc, const char *macro, const int32_t **types) {
   static const int32_t only[] = {MICA_F32};
   int index = mica__kernel_param_index(desc, macro);

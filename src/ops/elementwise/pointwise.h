@@ -17,15 +17,16 @@
 mica_status mica__pointwise_launch(mica_queue *queue, const mica__kernel_desc *desc, const mica__variant *variant,
                                    mica_dtype x_type, mica_dtype y_type, int64_t n, mica__launch *launch);
 
-/* Checks one case: n elements with these types (y_type is MICA_F32 if the kernel has only one type). */
+/* Checks one case: n elements with these types; a type is MICA_F32 if the kernel has no parameter for it. */
 typedef mica_status mica__pointwise_case(mica__check_group *group, const mica__variant *variant, mica_dtype x_type,
                                          mica_dtype y_type, int64_t n);
 
 /* The kernel of cast.c, which converts n elements from one type to another. */
 extern const mica__kernel_desc mica__cast_kernel;
 
-/* Runs the case for all variants, the types of X_T and Y_T that the table has, and sizes around each multiple of the
- * vector. */
+/* Runs the case for all variants, the types of X_T and Y_T that the table has, and several sizes; in a full check
+ * sizes around the multiples of a vector. Types are equal, or one is f32; in a full check the first variant takes
+ * all pairs. */
 mica_status mica__pointwise_check(mica__check *check, const mica__kernel_desc *desc, mica__pointwise_case *run);
 
 #endif

@@ -80,8 +80,8 @@ static product product_of(const mica_graph *graph, int32_t id) {
   return p;
 }
 
-/* True if the node adds a number to a value, or multiplies a value by a number. *l then includes this, and *id becomes
- * that value. */
+/* True if the node adds a number to a value or subtracts one, or multiplies or divides a value by a number. *l then
+ * includes this, and *id becomes that value. */
 static bool peel(const mica_graph *graph, int32_t *id, line *l) {
   int32_t in[4];
   double n = 0;
@@ -163,7 +163,7 @@ MICA__WRITTEN_OUT(silu) {
          is_logistic_divisor(match->graph, inputs[0], p.divisor);
 }
 
-/* True if number * gate = (1 + f(u)) / 2; *u is then u. */
+/* True if number * gate has the form (1 + f(u)) / 2; *u receives u. */
 static bool is_half_of(const mica_graph *graph, int32_t gate, double number, const mica__op *f, int32_t *u) {
   int32_t in[4];
   line sum = line_of(graph, gate);

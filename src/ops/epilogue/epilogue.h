@@ -29,12 +29,13 @@ typedef struct mica__epilogue {
 } mica__epilogue;
 
 /* Sets the parameters D_T, ACC_T, BIAS_T and BIAS in values, gets the kernel with the activation's text in front and
- * begins its launch; the caller then packs the arguments that precede the epilogue. */
+ * begins its launch; the caller then adds the arguments that precede the epilogue's. */
 mica_status mica__epilogue_begin(mica_queue *queue, const mica__kernel_desc *desc, int32_t *values,
                                  const mica__epilogue *epilogue, mica__launch *launch);
-/* Packs EPILOGUE_PARAMS. */
+/* Adds the arguments of EPILOGUE_PARAMS. */
 void mica__epilogue_push(mica__launch *launch, const mica__epilogue *epilogue);
-/* Packs the last three: the bias and its offset (-1: no bias), and the activation's argument. */
+/* Adds only the last three arguments of EPILOGUE_PARAMS: the bias and its offset (-1: no bias), and the activation's
+ * argument. */
 void mica__epilogue_push_bias(mica__launch *launch, const mica__epilogue *epilogue);
 
 #endif

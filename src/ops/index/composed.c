@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* The number up to which a dtype holds all integers. */
+/* Returns the number up to which a dtype holds all integers. */
 static double counts_to(mica_dtype dtype) {
   if (mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT) return 1 / mica__element_roundoff(dtype);
   double most = 0;
@@ -38,7 +38,7 @@ mica_value mica_range(mica_graph *graph, mica_dtype dtype, int64_t count) {
   return range;
 }
 
-/* Indices that are smaller than x along other axes are padded with indices out of range. */
+/* Indices may be smaller than x along other axes; they are then padded with indices out of range. */
 mica_value mica_scatter_elements(mica_value x, mica_value indices, mica_value updates, int32_t axis, mica_scatter how) {
   mica_shape shape = mica_value_shape(x), given = mica_value_shape(indices);
   int64_t k = axis;
@@ -96,7 +96,7 @@ mica_value mica_scatter_nd(mica_value x, mica_value indices, mica_value updates,
   return mica__reshape_like(mica__scatter(merged, positions, updates, 0, false, how), x);
 }
 
-/* True if the known extents of two shapes agree in all axes except one. */
+/* True if two shapes have the same rank and their known extents agree in all axes except `axis`. */
 static bool same_beside(mica_shape a, mica_shape b, int64_t axis) {
   bool same = a.rank == b.rank;
   for (int32_t k = 0; same && k < a.rank; k++)

@@ -24,20 +24,22 @@ typedef struct mica__index_view {
 
 mica__index_view mica__index_view_of(const mica__index_attrs *attrs, mica_shape indexed, mica_shape indices);
 
-/* Sets the shape of the gathered tensor; checks types and normalises the axis. */
+/* Sets *taken to the shape of the gathered tensor, and makes the axis 0 or more. MICA_E_SHAPE if the axis or the
+ * shapes do not fit. */
 mica_status mica__index_infer(mica__index_attrs *attrs, const mica__type *indexed, const mica__type *indices,
                               mica_shape *taken);
 
 /* Converts an index, which counts from the end if negative, to 0 .. n - 1; -1 if it is out of range. */
 int64_t mica__index_resolve(double index, int64_t n);
 
-/* An index outside an axis of this extent. If the extent is open it is INT32_MAX, which kernels' axes do not reach. */
+/* Returns an index outside an axis of this extent. If the extent is open it is INT32_MAX, which kernels' axes do not
+ * reach. */
 static inline double mica__index_outside(int64_t extent) { return (double)(extent < 0 ? INT32_MAX : extent); }
 
 mica_value mica__scatter(mica_value x, mica_value indices, mica_value updates, int32_t axis, bool elements,
                          mica_scatter how);
 
-/* Adds updates to zeros of x's shape, with one index per element; unique: no element is named twice. */
+/* Adds updates to zeros of x's shape, with one index per element; unique: no element of the result is named twice. */
 mica_value mica__scatter_sum(mica_value x, mica_value indices, mica_value updates, int32_t axis, bool unique);
 
 extern const mica__op mica__op_gather, mica__op_gather_elements, mica__op_scatter, mica__op_scatter_into_zeros;

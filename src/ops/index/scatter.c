@@ -96,7 +96,7 @@ static mica_status launch_update(const mica__exec *exec, const mica__index_view 
   mica__launch_size(&launch, v->m);
   mica__launch_size(&launch, v->inner);
   mica__launch_range1(&launch, v->outer * v->m * ((v->inner + width - 1) / width), MICA__RANGE_GROUP);
-  /* The updates are read and as much is written; joins other than set also read the old elements. */
+  /* The updates are read and the same number of bytes is written; joins other than set also read the old elements. */
   bool sets = attrs->join == MICA_SCATTER_SET;
   mica__launch_cost(&launch, sets ? 0 : (double)mica_tensor_count(exec->inputs[2]),
                     (sets ? 2 : 3) * (double)mica_tensor_bytes(exec->inputs[2]) +

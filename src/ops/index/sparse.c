@@ -15,7 +15,7 @@ static const mica_value null_value = {0};
 
 /* --- bags --- */
 
-/* True at the positions j < lengths[n] of indices (N, M). */
+/* Returns (N, M): true at the positions j < lengths[n] of indices. */
 static mica_value within(mica_value indices, mica_value lengths) {
   mica_value one = mica_full_like(mica_cast(indices, MICA_I64), 1);
   mica_value position = mica_cumsum(one, 1, true, false);
@@ -82,7 +82,8 @@ typedef struct draw {
   mica_value step, keep, other, log_share;
 } draw;
 
-/* Finds the share of each id from `first` on, times the number of ids; false if the popularity is invalid. */
+/* Finds the share of each id from `first` on, times the number of ids; false if a popularity is negative or not
+ * finite, or all are 0. */
 static bool find_shares(const mica_negative_config *c, double *shares) {
   const int64_t ids = c->count - c->first;
   double total = 0;
@@ -199,8 +200,8 @@ mica_value mica_negative_samples(mica_value step, mica_value positives, const mi
   return mica_cast(mica_add(ids, first), mica_value_dtype(positives));
 }
 
-/* The addition to the scores of ids: their bias, and a correction for how often they are drawn; null if neither
- * applies. */
+/* Returns what is added to the scores of ids: their bias, and a correction for how often they are drawn; null if
+ * neither applies. */
 static mica_value shift_of(const draw *d, mica_value bias, mica_value ids) {
   mica_value own = mica_value_is_null(bias) ? bias : mica__widen(mica_gather(bias, ids, 0));
   if (mica_value_is_null(d->log_share)) return own;

@@ -30,7 +30,7 @@ static extents extents_of(const mica__sparse_attrs *attrs, mica_shape x, mica_sh
 
 static bool agree(int64_t a, int64_t b) { return a == b || a == MICA_DYNAMIC || b == MICA_DYNAMIC; }
 
-/* Checks features (N, V, F) and the pattern of N matrices. */
+/* Checks the shapes of features (N, V, F) and of the pattern of N matrices. */
 static mica_status check_pattern(const mica__type *inputs, const mica__sparse_attrs *how) {
   static const char *const names[] = {NULL, NULL, "rows", "entries", "columns", "order"};
   const mica_shape x = inputs[X].shape, entries = inputs[ENTRIES].shape;
@@ -217,8 +217,8 @@ static mica_status grad_dot(const mica__grad *grad) {
 
 /* --- checks --- */
 
-/* A pattern of two entries per vertex, or as many as fit: vertex i with itself and with its successor. Random numbers
- * would rarely describe the same entries by rows and by columns. */
+/* A pattern of two entries per vertex, or fewer if there is no room: vertex i with itself and with its successor.
+ * Random numbers would rarely describe the same entries by rows and by columns. */
 static void fill_pattern(mica__check *check, const mica__launch_case *c, int32_t input, double *values, int64_t count) {
   const int64_t vertices = c->inputs[X].shape.dim[1], entries = c->inputs[ENTRIES].shape.dim[1];
   const int64_t per = input == ORDER ? entries : 2 * (input == ENTRIES ? entries : vertices);

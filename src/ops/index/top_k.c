@@ -33,7 +33,8 @@ static mica_status infer_top_k(const mica__type *inputs, int32_t input_count, vo
   return MICA_OK;
 }
 
-/* True if value a at index i precedes b at index j. */
+/* True if value a at index i precedes b at index j among the results: a NaN precedes numbers, and of equal values
+ * the one with the smaller index comes first. */
 static bool precedes(double a, int64_t i, double b, int64_t j, bool smallest) {
   if (isnan(a) != isnan(b)) return isnan(a);
   if (a == b || isnan(a)) return i < j;
@@ -93,7 +94,7 @@ static bool gpu_has_room(const int32_t *values, const mica_device_info *device) 
   return (size_t)group <= device->max_group && (uint64_t)(room * 8 + 260 * 4) <= device->local_bytes;
 }
 
-/* Walking a row takes k n steps of one work-item; sorting it takes about 50 n steps, divided among many. */
+/* To walk a row takes k n steps of one work-item; to sort it takes about 50 n steps, divided among many work-items. */
 #define MOST_WALKED 8
 #define LEAST_SORTED 256
 

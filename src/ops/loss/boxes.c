@@ -3,17 +3,17 @@
 
 #include <mica/loss.h>
 
-/* The least area to divide by: avoids a division by 0. */
+/* The least area to divide by, so that no division is by 0. */
 #define LEAST 1e-12
 
-/* Coordinate k of boxes (..., 4), without the last axis. */
+/* Returns coordinate k of boxes (..., 4), without the last axis. */
 static mica_value side(mica_value box, int32_t k) {
   return mica_squeeze(mica_slice(box, -1, k, k + 1, 1), MICA_AXES(-1));
 }
 
 static mica_value positive(mica_value x) { return mica_maximum(x, mica__number(x, 0)); }
 
-/* a / b, where b counts as at least LEAST; 0 if b is 0, since a is then 0 too. */
+/* Returns a / b, where b counts as at least LEAST; 0 if b is 0, since a is then 0 too. */
 static mica_value share(mica_value a, mica_value b) { return mica_div(a, mica_maximum(b, mica__number(b, LEAST))); }
 
 static mica_value overlap(const char *name, mica_value a, mica_value b, bool generalised) {

@@ -46,7 +46,8 @@ static mica_status infer_ctc(const mica__type *in, int32_t count, void *attrs, m
 
 /* --- reference --- */
 
-/* A sequence: log probabilities of its frames and classes, and the class of each state. */
+/* A sequence: log probabilities of its frames and classes, and the class of each state, -1 for a label that is not
+ * valid. */
 typedef struct lattice {
   int64_t frames, states, classes;
   const double *log_p; /* (frames, classes) */
@@ -58,7 +59,7 @@ static double log_add(double a, double b) {
   return top == -INFINITY || top != top ? top : top + log1p(exp(low - top));
 }
 
-/* Computes alpha, or beta if `back`, for all frames and states. */
+/* Computes alpha, or beta if `back` (cl/loss/ctc.clh), for all frames and states. */
 static void walk(const lattice *l, bool back, double *to) {
   const int64_t ahead = back ? -1 : 1, step = ahead * l->states;
   for (int64_t k = 0; k < l->frames; k++) {
@@ -75,7 +76,8 @@ static void walk(const lattice *l, bool back, double *to) {
   }
 }
 
-/* Writes the gradient, whose frames are `stride` elements apart; returns the loss. */
+/* Writes the gradient, whose frames are `stride` elements apart; leaves it as it is if the loss is infinite. Returns
+ * the loss. */
 static double differentiate(const lattice *l, const double *alpha, const double *beta, double *gradient,
                             int64_t stride) {
   const double *last = &alpha[(l->frames - 1) * l->states];

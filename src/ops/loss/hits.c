@@ -1,4 +1,4 @@
-/* Metrics as sums over a batch, such as how often the largest logit is that of the target. */
+/* Metrics as sums over a batch, such as how often the class of the largest logit is the target. */
 #include "ops/common/build.h"
 
 #include <mica/metric.h>

@@ -12,7 +12,7 @@
 /* The logit of a class that a batch does not have. */
 #define ABSENT (-1e9)
 
-/* 1 where the target is the class: (N, C) bool. */
+/* Returns (N, C) bool: true where the target is the class. */
 static mica_value is_class(mica_value target, int64_t classes) {
   mica_value range = mica_range(target.graph, mica_value_dtype(target), classes);
   return mica_equal(mica__insert_axis(target, 1), mica__insert_axis(range, 0));
@@ -60,7 +60,7 @@ mica_value mica_triplet(mica_value x, mica_value target, double margin, mica_val
   mica_value self = mica_equal(mica__insert_axis(order, 1), mica__insert_axis(order, 0));
   mica_value pairs = mica_cast(mica_logical_and(same, mica_logical_not(self)), dtype);
   mica_value others = mica_cast(mica_logical_not(same), dtype);
-  /* (a, p, n) */
+  /* (anchor, positive, negative): how much closer the anchor is to the negative sample than to the positive one */
   mica_value difference = mica_sub(mica__insert_axis(cosines, 1), mica__insert_axis(cosines, 2));
   mica_value losses = mica_relu(mica_affine(difference, 1, margin));
   losses = mica_mul(losses, mica_mul(mica__insert_axis(pairs, 2), mica__insert_axis(others, 1)));

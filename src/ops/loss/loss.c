@@ -20,7 +20,7 @@ static mica_value along_classes(mica_value values, int32_t rank) {
   return values;
 }
 
-/* The losses for targets given as class probabilities (N, C, ...): sum_c -w_c p_c log q_c. */
+/* Returns the losses for targets given as class probabilities (N, C, ...): sum_c -w_c p_c log q_c. */
 static mica_value probability_losses(mica_value logs, mica_value target, const mica_cross_entropy_config *config) {
   mica_value p = mica__widen(target);
   int32_t rank = mica_value_shape(logs).rank;
@@ -31,8 +31,8 @@ static mica_value probability_losses(mica_value logs, mica_value target, const m
   return mica_neg(mica_sum(terms, MICA_AXES(1), false));
 }
 
-/* The losses for targets given as class indices (N, ...), which are compared with 0 ... C - 1. *weight receives the
- * weight of each sample: that of its class, or 0 if it is ignored; null if all are 1. */
+/* Returns the losses for targets given as class indices (N, ...), which are compared with 0 ... C - 1. *weight
+ * receives the weight of each sample: its class's weight, or 0 if it is ignored; null if all weights are 1. */
 static mica_value index_losses(mica_value logs, mica_value target, const mica_cross_entropy_config *config,
                                mica_value *weight) {
   const mica_shape shape = mica_value_shape(logs);
@@ -57,8 +57,8 @@ static mica_value index_losses(mica_value logs, mica_value target, const mica_cr
   return losses;
 }
 
-/* The cross entropy of log probabilities `logs` (N, C, ...), reduced as configured. target: indices or probabilities.
- * x: the builder's operand, whose type the result gets. */
+/* Returns the cross entropy of log probabilities `logs` (N, C, ...), reduced as configured. target: indices or
+ * probabilities. x: the builder's operand, whose type the result gets. */
 static mica_value class_loss(const char *op, mica_value logs, mica_value target, mica_value x,
                              const mica_cross_entropy_config *given) {
   static const mica_cross_entropy_config defaults = {0};

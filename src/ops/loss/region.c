@@ -32,8 +32,9 @@ static mica_value along_classes(mica_value values, int32_t rank) {
   return values;
 }
 
-/* The target as probabilities in the type of p. Ignored elements get zeros, and *used, (N, 1, ...), is 0 for them and 1
- * for all others; null if nothing can be ignored. */
+/* Returns the target as probabilities. Of class indices, ignored ones get zeros, and *used, (N, 1, ...), is 0 for
+ * them and 1 for all others; null if the config ignores none. A floating target has probabilities already, and none
+ * are ignored. */
 static mica_value shares_of(mica_value p, mica_value target, const mica_dice_config *config, mica_value *used) {
   const mica_dtype dtype = mica_value_dtype(target);
   const mica_shape shape = mica_value_shape(p);
@@ -76,16 +77,16 @@ mica_value mica_dice(mica_value logits, mica_value target, const mica_dice_confi
   return mica__narrow(mica_div(sum, mica_sum(weights, MICA_ALL_AXES, false)), logits);
 }
 
-/* f32 (N, K, ...): 1 if the index is the class. */
+/* Returns f32 (N, K, ...): 1 if the index is the class, else 0. */
 static mica_value is_class(mica_value index, mica_value like) {
   const mica_shape shape = mica_value_shape(like);
   mica_value classes = along_classes(mica_range(like.graph, mica_value_dtype(index), shape.dim[1]), shape.rank);
   return mica_cast(mica_equal(mica__insert_axis(index, 1), classes), MICA_F32);
 }
 
-/* Counts elements for each class, as (C): *both, those that target and prediction agree on; *all, those of the target
- * plus those of the prediction. Elements whose target is no class do not count. False if the operands are null, or the
- * logits have no classes. */
+/* Counts elements for each class, as (C): in *both if target and prediction agree on the class; in *all those of the
+ * class in the target plus those in the prediction. Elements whose target is not a class do not count. False if the
+ * operands are null, or the logits have no classes. */
 static bool count_regions(mica_value logits, mica_value target, mica_value *both, mica_value *all) {
   if (!logits.graph || !target.graph || mica_value_shape(logits).rank < 2 || mica_value_shape(logits).dim[1] < 1)
     return false;

@@ -45,7 +45,7 @@ mica_value mica_batch_norm(mica_value x, mica_value scale, mica_value bias, mica
   return mica__graph_mark(y, "batch_norm", (mica_value[]){x, scale, bias, mean, variance}, 5, &epsilon, 1);
 }
 
-/* The axes from `first` on, and axis 0 too if `batch`. */
+/* Lists the axes from `first` on, and axis 0 too if `batch`. */
 static mica_axes statistics_axes(mica_value x, int32_t first, bool batch) {
   mica_axes axes = {.count = batch};
   for (int32_t k = first; k < mica_value_shape(x).rank; k++) axes.axis[axes.count++] = k;
@@ -81,7 +81,7 @@ static bool view_first(const mica__node *node, mica_shape input, mica__access *a
   return true;
 }
 
-/* The first element of each channel. */
+/* A view in which every element is the first one of its channel. */
 const mica__op mica__op_first_of_row = {.name = "first_of_row",
                                         .kind = MICA__OP_VIEW,
                                         .min_inputs = 1,
@@ -116,8 +116,8 @@ const mica__op mica__op_batch_normalize = {.name = "batch_normalize",
                                            .view = mica__view_passed,
                                            .shape_only = (1u << 6) - 2};
 
-/* Mean and variance from reading x once: sums of d = x - k and d^2, where k is an element of the channel, so that their
- * difference does not cancel if the mean is far from 0. */
+/* Computes mean and variance from reading x once: sums of d = x - k and d^2, where k is an element of the channel,
+ * so that their difference does not cancel if the mean is far from 0. */
 static void statistics(mica_value x, mica_axes axes, mica_value *mean, mica_value *variance) {
   mica__channel_attrs attrs = {0};
   for (int32_t i = 0; i < axes.count; i++) attrs.axes |= 1u << axes.axis[i];
@@ -128,7 +128,7 @@ static void statistics(mica_value x, mica_axes axes, mica_value *mean, mica_valu
   *variance = mica_maximum(*variance, mica__number(*variance, 0));
 }
 
-/* z scale + bias, where z is x standardised; scale and bias may be null, and have the wide type. */
+/* Returns z scale + bias, where z is x standardised; scale and bias may be null, and have the wide type. */
 static mica_value normalised(mica_value x, mica_axes axes, mica_value scale, mica_value bias, double epsilon,
                              mica_value *mean, mica_value *variance) {
   mica__channel_attrs attrs = {0};

@@ -7,7 +7,8 @@
 
 #include <mica/nodes.h>
 
-/* The sum of x over all axes but 1 and over all ranks, with that of `count` (may be null) after it: (C) or (C + 1). */
+/* Returns the sum of x over all axes but 1 and over all ranks, (C); if `count` is not null, (C + 1), with its sum
+ * over ranks last. */
 static mica_value sum_of_all(mica_value x, mica_axes axes, mica_value count, const mica_communicator *communicator,
                              int32_t channel) {
   mica_value own = mica_sum(x, axes, false);

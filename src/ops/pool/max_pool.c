@@ -18,7 +18,7 @@ enum { VALUES = MICA__POOL_VALUES, INDICES = MICA__POOL_INDICES, RESULTS = MICA_
 typedef mica__pool_planes planes;
 typedef mica__pool_problem problem;
 
-/* The elements that make a work-item worthwhile, and the most bytes of local memory for it. */
+/* The elements that make a work-item worthwhile, and the most bytes of local memory that it may take. */
 #define LINES_UNIT 8192
 #define LINES_LOCAL (64 << 10)
 
@@ -87,7 +87,7 @@ static double lowest_of(mica_dtype dtype) {
   return kind == MICA_DTYPE_KIND_SIGNED ? -exp2(8 * (double)mica_dtype_size(dtype) - 1) : 0;
 }
 
-/* The position in the plane x of an output's largest element; -1: none. */
+/* Returns the position in the plane x of an output's largest element; -1 if its window lies in padding. */
 static int64_t largest(const planes *p, const double *x, const int64_t o[3]) {
   mica__resample_window_taps t[3];
   int64_t best = -1;
@@ -200,7 +200,7 @@ static walk walk_of_lines(const mica__exec *exec, const planes *p, mica_dtype dt
   return made;
 }
 
-/* The most outputs whose windows touch one of `lines` adjacent lines. */
+/* Returns the most outputs whose windows touch one of `lines` adjacent lines. */
 static int64_t covers(const mica__resample_window *w, int64_t lines, int64_t outputs) {
   int64_t most = ((w->size - 1) * w->dilation + lines - 1) / w->stride + 1;
   return most < outputs ? most : outputs;
@@ -264,7 +264,8 @@ static bool is_large(const planes *p) {
   return elements > INT32_MAX - MICA__RANGE_GROUP || outputs > INT32_MAX - MICA__RANGE_GROUP;
 }
 
-/* The parameter values of the kernel that walks as `how` says, or of the one with a work-item per element. */
+/* Sets the parameter values of the kernel that walks as `how` says, or, if how->per is 0, of the one with a
+ * work-item per element. */
 static mica_status choose(const mica__exec *exec, const mica__kernel_desc *desc, mica_dtype dtype, const walk *how,
                           const planes *p, int32_t *values) {
   int64_t stride = p->windows[2].stride;
@@ -423,7 +424,7 @@ static mica_value flat_planes(mica_value x) {
   return mica_reshape(x, flat);
 }
 
-/* The gradient of a gradient: gathers from the positions back to the outputs. */
+/* The gradient of the gradient by dy: gathers from the positions back to the outputs. */
 static mica_status grad_max_pool_grad(const mica__grad *grad) {
   mica_value positions = flat_planes(grad->inputs[2]), flat = flat_planes(grad->dy);
   grad->dinputs[1] = mica__reshape_like(mica_gather_elements(flat, positions, -1), grad->inputs[1]);
@@ -467,8 +468,8 @@ static mica_status check_max_pool(mica__check *check) {
   return mica__check_launches(check, &mica__op_max_pool, "max_pool", list, count);
 }
 
-/* The gradient needs positions inside their windows: here those of x's maxima. Elements of dy are small integers, so
- * that sums are exact. */
+/* The gradient needs positions inside their windows: here the positions of x's maxima. Elements of dy are small
+ * integers, so that sums are exact. */
 static double slope_at(int64_t i) { return (double)(i % 7 + 1); }
 
 static mica_status infer_largest(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {

@@ -6,7 +6,8 @@
 #include "runtime/launch.h"
 #include "runtime/tensor.h"
 
-/* The fewest elements of x for a work-item, and the rows that it takes together. */
+/* The elements of x that make a work-item worthwhile, and the rows that it takes together; it has at least one such
+ * block of rows. */
 #define UNIT 16384
 #define TOGETHER 4
 /* LEAST: with fewer columns or outputs most lanes of a vector are empty. LEAST_SIZE: windows of two do not overlap. */

@@ -9,7 +9,7 @@
 #include "ops/random/philox.h"
 
 #define MICA__PERMUTATION_ROUNDS 6
-/* The "epoch" of the permutation that splits a dataset; other numbers are real epochs. */
+/* Stands for the epoch in the permutation that splits a dataset; other numbers are epochs. */
 #define MICA__PERMUTATION_SPLIT UINT64_MAX
 
 typedef struct mica__permutation {
@@ -39,7 +39,7 @@ static inline uint32_t mica__permutation_mix(uint32_t x) {
   return x ^ x >> 16;
 }
 
-/* The image of i < n. */
+/* Returns the image of i, which must be below n. */
 static inline uint32_t mica__permute(const mica__permutation *permutation, uint32_t i) {
   const uint32_t half = permutation->bits / 2, mask = (UINT32_C(1) << half) - 1;
   if (half == 0) return i;

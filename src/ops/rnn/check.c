@@ -29,7 +29,7 @@ typedef struct layer_case {
 #define FORWARD MICA_RNN_DIRECTION_FORWARD
 #define REVERSE MICA_RNN_DIRECTION_REVERSE
 #define BOTH MICA_RNN_DIRECTION_BOTH
-/* The first QUICK cases run at every level: as few programs as cover each kind in each class. */
+/* The first QUICK cases run at every level: with few programs they cover each kind in each device class. */
 static const layer_case layers[] = {
     {MICA__RNN_LSTM, FORWARD, 3, 5, 7, 17, BIAS, MICA_F32, 0, 0, 0, 0},
     {MICA__RNN_LSTM, BOTH, 5, 9, 3, 33, BIAS | LENGTHS | STATES, MICA_F32, 0, 0, 0, 0},
@@ -45,10 +45,10 @@ static const layer_case layers[] = {
     {MICA__RNN_PLAIN, FORWARD, 4, 5, 7, 17, BIAS, MICA_F32, 0, 0, 0, 0},
     {MICA__RNN_PLAIN, BOTH, 5, 9, 3, 67, BIAS | LENGTHS | STATES, MICA_F32, 0, 0, 0, KEPT},
     {MICA__RNN_LSTM, BOTH, 4, 5, 6, 20, BIAS | LENGTHS | STATES | PEEPHOLES, MICA_F16, 0, 0, 0, 0},
-    /* Few steps and units: an h near the middle between two rounding steps may be rounded the other way in double. */
+    /* Few steps and units: in double, an h near the middle between two rounding steps may be rounded the other way. */
     {MICA__RNN_LSTM, BOTH, 2, 2, 3, 17, BIAS | STATES | BYTES, MICA_F32, 0, 0, 0, KEPT},
     {MICA__RNN_LSTM, FORWARD, 1, 5, 3, 65, BIAS | STATES | BYTES, MICA_F32, 0, 0, 0, KEPT},
-    /* For full checks alone. */
+    /* Only full checks run the cases from here on. */
     {MICA__RNN_LSTM, REVERSE, 4, 1, 1, 1, STATES | LENGTHS | LONG, MICA_F32, 0, 0, 0, KEPT},
     {MICA__RNN_LSTM, FORWARD, 3, 2, 5, 6, BIAS | PEEPHOLES | INPUT_FORGET | CLIP, MICA_F32, FUNCTION(HARD_SIGMOID),
      FUNCTION(SOFTSIGN), FUNCTION(ELU), 0},
@@ -91,9 +91,9 @@ static void add(mica__launch_case *to, int64_t *present, int32_t k, mica_dtype d
   to->bound[to->input_count++] = bound;
 }
 
-/* The number of terms for a case's tolerance. The absolute values in a row of w and r add up to at most 1, so an
- * error of the state does not grow from step to step: after T steps it is at most T times that of one step, whose
- * sums have `terms` terms. */
+/* Returns the number of terms for a case's tolerance, which grows with its square root. The absolute values in a row
+ * of w, and in a row of r, add up to at most 1, so an error of the state does not grow from step to step: after T
+ * steps it is at most T times the error of one step, whose sums have `terms` terms. */
 static double terms_of(const layer_case *c, int64_t terms) {
   double steps = (double)(c->T > 0 ? c->T : 1);
   return (double)terms * steps * steps;

@@ -31,7 +31,7 @@ typedef struct cut {
   int64_t vw, mr;
   int64_t rows, blocks; /* sequences per work-item, a multiple of mr; work-items per direction */
   int64_t slices, pitch;
-  int64_t planes; /* of a work-item's state */
+  int64_t planes; /* of each work-item's state */
 } cut;
 
 /* Divides a layer among work-items and sets the values of its kernel. units: the units of a slice, in vectors;
@@ -41,7 +41,7 @@ static mica_status make_cut(const mica__exec *exec, const mica__kernel_desc *des
   const mica_device_info *device = mica_engine_device(mica__queue_engine(exec->queue));
   *c = (cut){.planes = planes};
   MICA_TRY(mica__exec_values(exec, desc, c->values));
-  /* Vectors of doubles, and those of short registers, have half as many elements. There are also fewer short registers,
+  /* With doubles, and with short registers, vectors have half the elements. There are also fewer short registers,
    * which hold 8 sums. */
   bool is_short = device->vector_bytes < MICA__LONG_VECTOR;
   c->vw = mica__kernel_value(desc, c->values, "VW") / (dtype == MICA_F64 ? 2 : 1) / (is_short ? 2 : 1);
@@ -90,7 +90,8 @@ static mica_status packed_tensor(mica_queue *queue, const mica__rnn_layer *layer
   return mica__workspace_tensor(queue, mica__rnn_compute(dtype), MICA_SHAPE(layer->D, c->slices, k, columns), packed);
 }
 
-/* The prologue's queue for constant weights, so that they are packed once. */
+/* Returns the prologue's queue if all these operands are constant, so that weights are packed once; else the
+ * launch's queue. */
 static mica_queue *packing_queue(const mica__exec *exec, uint32_t operands) {
   return exec->prologue && (exec->constant & operands) == operands ? exec->prologue : exec->queue;
 }
@@ -181,7 +182,7 @@ mica_status mica__rnn_forward_on_cpu(const mica__exec *exec, const mica__rnn_lay
 
 /* The vectors of units in a tile of the product with r (cl/rnn/cpu/steps.clh). */
 #define BACK_VECTORS 4
-/* The number of the state's planes before those of the gates (cl/rnn/cpu/backward.cl). */
+/* The number of the state's planes before the gates' planes (cl/rnn/cpu/backward.cl). */
 #define FIRST_GATE 5
 
 static mica_status pack_backward(const mica__exec *exec, const mica__rnn_layer *layer, const cut *c, mica_queue *queue,

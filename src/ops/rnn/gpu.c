@@ -1,4 +1,5 @@
-/* Recurrent layers on GPUs: first the input's product over all steps, then stages (cl/rnn/gpu/forward.cl). */
+/* Recurrent layers on GPUs: first the input's product over all steps, then one or two stages per step
+ * (cl/rnn/gpu/forward.cl). */
 #include "base/arith.h"
 #include "ops/layout/strided_copy.h"
 #include "ops/rnn/rnn.h"
@@ -31,7 +32,7 @@ const mica__kernel_desc mica__rnn_backward_gpu_kernel = {
  * takes 64 KB, which a group reads from cache in 1 to 2 us. */
 #define WALKED_UNITS 64
 
-/* The kernel and geometry of a layer's stages, for directions from `first` on. */
+/* The kernel and geometry of a layer's stages, for the directions of one launch, from `first` on. */
 typedef struct stages {
   mica__kernel *kernel;
   int64_t first, directions, group;
@@ -75,7 +76,7 @@ static mica_status stages_of(const mica__exec *exec, const mica__kernel_desc *de
   return mica__kernel_get(mica__queue_engine(exec->queue), desc, values, NULL, &s->kernel);
 }
 
-/* Adds the last arguments of a launch, and submits it once per `each` stages. */
+/* Adds the last arguments of a launch, and submits it as often as it takes for all stages, `each` at a time. */
 static mica_status submit(const mica__exec *exec, const mica__launch *begun, const mica__rnn_layer *layer,
                           const stages *s, mica_dtype dtype) {
   for (int64_t stage = 0; stage < s->count; stage += s->each) {
@@ -177,7 +178,7 @@ static mica_status backward(const mica__exec *exec, const mica__rnn_layer *layer
 mica_status mica__rnn_backward_on_gpu(const mica__exec *exec, const mica__rnn_layer *layer) {
   mica_dtype compute = mica__rnn_compute(mica_tensor_dtype(exec->inputs[MICA__RNN_OF_R]));
   mica_tensor *state = NULL;
-  /* Two steps of gates, dh, dc and the peepholes' gradients. */
+  /* Planes of H for each direction and sequence: the gates at two steps, dh, dc and three gradients of peepholes. */
   MICA_TRY(mica__workspace_tensor(exec->queue, compute, MICA_SHAPE(2 * layer->gates + 5, layer->D, layer->B, layer->H),
                                   &state));
   mica_status status = MICA_OK;

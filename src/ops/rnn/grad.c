@@ -1,5 +1,5 @@
-/* The gradient of recurrent layers: rnn_grad walks back and finds the gradients of the gates' sums; products over all
- * steps find the others. */
+/* The gradient of recurrent layers: rnn_grad walks back and finds the gradients of the gates' sums and of the
+ * initial states; products over all steps find the others. */
 #include "ops/common/build.h"
 #include "ops/layout/views.h"
 #include "ops/rnn/rnn.h"
@@ -53,22 +53,22 @@ const mica__op mica__op_rnn_grad = {.name = "rnn_grad",
 
 /* --- the rule --- */
 
-/* (T, B, D, n) as a matrix (T B, D n). */
+/* Reshapes (T, B, D, n), or (T, B, n), to a matrix (T B, D n). */
 static mica_value as_rows(mica_value v) {
   mica_shape s = mica_value_shape(v);
   int64_t count = s.dim[0] == MICA_DYNAMIC || s.dim[1] == MICA_DYNAMIC ? MICA_DYNAMIC : s.dim[0] * s.dim[1], n = 1;
   for (int32_t i = 2; i < s.rank; i++) n *= s.dim[i];
   return mica_reshape(v, MICA_SHAPE(count, n));
 }
-/* (T, B, D, n) as matrices (D, T B, n), or as (D, n, T B) if `across`. */
+/* Rearranges (T, B, D, n) to matrices (D, T B, n), or to (D, n, T B) if `across`. */
 static mica_value by_direction(mica_value v, bool across) {
   mica_shape s = mica_value_shape(v), rows = mica_value_shape(as_rows(v));
   mica_value flat = mica_reshape(v, MICA_SHAPE(rows.dim[0], s.dim[2], s.dim[3]));
   return mica_transpose(flat, across ? MICA_AXES(1, 2, 0) : MICA_AXES(1, 0, 2));
 }
 
-/* x with zeros in place of the steps after each sequence's end, where x is undefined; x itself if there are no
- * lengths. */
+/* Returns x with zeros in place of the steps after each sequence's end, where x may hold anything; x itself if there
+ * are no lengths. */
 static mica_value within_lengths(mica_value x, mica_value lengths, bool batch_first) {
   if (!lengths.graph) return x;
   mica_value like = mica_cast(mica_slice(x, 2, 0, 1, 1), mica_value_dtype(lengths));

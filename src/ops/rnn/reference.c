@@ -69,7 +69,7 @@ static walk walk_of(const mica__rnn_layer *layer, const mica__eval *eval, int64_
   double length = given ? fmin(fmax(given[b], 0), (double)layer->T) : (double)layer->T;
   return (walk){.layer = layer, .eval = eval, .d = d, .b = b, .length = (int64_t)length};
 }
-/* The row of step s, counted in walking order. */
+/* Returns the row of step s, counted in walking order, among the T B D rows of a sequence tensor. */
 static int64_t row_of(const walk *w, int64_t s) {
   const mica__rnn_layer *l = w->layer;
   int64_t t = l->reverse >> w->d & 1 ? w->length - 1 - s : s;
@@ -81,7 +81,7 @@ static int64_t of_direction(const walk *w, int64_t parts, int64_t part, int64_t 
 }
 static int64_t of_state(const walk *w, int64_t unit) { return (w->d * w->layer->B + w->b) * w->layer->H + unit; }
 
-/* w x + b_w and r h + b_r for a unit of a gate. */
+/* Compute w x + b_w (input_sum) and r h + b_r (hidden_sum) for unit u of gate g. */
 static double input_sum(const walk *w, const double *x, int64_t g, int64_t u) {
   const double *weights = w->eval->inputs[MICA__RNN_W], *b = operand(w->eval, MICA__RNN_B);
   int64_t at = of_direction(w, w->layer->gates, g, u);
@@ -97,7 +97,7 @@ static double hidden_sum(const walk *w, const double *h, int64_t g, int64_t u) {
   return sum;
 }
 
-/* Rounds h[H] to 255 equal steps of its range, which always includes 0. */
+/* Rounds h[H] to 255 equal steps of the range of its values and 0. */
 static void round_to_bytes(const double *h, int64_t H, double *rounded) {
   double low = 0, high = 0;
   for (int64_t u = 0; u < H; u++) {
@@ -108,8 +108,8 @@ static void round_to_bytes(const double *h, int64_t H, double *rounded) {
   for (int64_t u = 0; u < H; u++) rounded[u] = (fmin(fmax(rint(h[u] / step) + zero, 0), 255) - zero) * step;
 }
 
-/* Computes from h[H] and c[H] the sums that a step saves, a[sums][H], and the next state; `reset` and `rounded` are
- * scratch of [H]. */
+/* Compute from h[H] and c[H] the sums that a step saves, a[sums][H], and the next state: h in `next`, c in place.
+ * `reset` and `rounded` are scratch of [H]. */
 static void lstm_step(const walk *w, const double *x, double *a, const double *h, double *c, double *rounded,
                       double *next) {
   const int64_t H = w->layer->H;
@@ -210,9 +210,9 @@ mica_status mica__rnn_evaluate(const mica__eval *eval) {
 
 /* --- backward --- */
 
-/* One step back. a[sums][H] and the state before the step are inputs; dh and dc enter as gradients of the state after
- * it, and leave as the parts that reach the state before it directly. da and hidden [gates][H] are the gradients of w x
- * + b_w and of r h + b_r. */
+/* One step back. a[sums][H] and the state before the step, h and c, are inputs; dh and dc enter as gradients of the
+ * state after the step, and leave as the gradients of the state before it without the product with r, which
+ * multiply_back adds. da and hidden [gates][H] are the gradients of w x + b_w and of r h + b_r. */
 typedef struct step {
   const double *a, *h, *c;
   double *dh, *dc, *da, *hidden;
@@ -263,7 +263,8 @@ static void gru_back(const walk *w, const step *s) {
   }
 }
 
-/* Adds the product of the hidden gradients with r to dh; in GRU_BEFORE gru_back has added that of gate n. */
+/* Adds the product of the hidden gradients with r to dh. In GRU_BEFORE gru_back has already added the product of
+ * gate n. */
 static void multiply_back(const walk *w, const step *s) {
   const int64_t H = w->layer->H, gates = w->layer->kind == MICA__RNN_GRU_BEFORE ? 2 : w->layer->gates;
   const double *r = w->eval->inputs[MICA__RNN_OF_R];

@@ -10,7 +10,8 @@
 
 #include <mica/rnn.h>
 
-/* Values of the kernels' macro KIND: TANH and RELU are PLAIN, GRU_BEFORE resets the state before its product. */
+/* Values of the kernels' macro KIND. TANH and RELU of mica_rnn_kind are PLAIN; GRU_BEFORE is a GRU that resets the
+ * state before its product with r. */
 enum { MICA__RNN_PLAIN, MICA__RNN_LSTM, MICA__RNN_GRU, MICA__RNN_GRU_BEFORE };
 
 /* Operands of rnn and of rnn_grad, required ones first; and their results. */
@@ -25,8 +26,8 @@ enum {
   MICA__RNN_PEEPHOLES,
   MICA__RNN_OPERANDS
 };
-/* SUMS: (T, B, D, sums H), per step the values that the kernels' cell.clh lists. BEFORE: h before every step. CELLS: c
- * before every step of LSTM, r h of GRU_BEFORE, else empty. All are 0 after a sequence's end. */
+/* SUMS: (T, B, D, sums H), per step the values that cl/rnn/cell.clh lists. BEFORE: h before every step. CELLS: c
+ * before every step of LSTM, r h of GRU_BEFORE, else empty. Y, SUMS, BEFORE and CELLS are 0 after a sequence's end. */
 enum { MICA__RNN_Y, MICA__RNN_H, MICA__RNN_C, MICA__RNN_SUMS, MICA__RNN_BEFORE, MICA__RNN_CELLS, MICA__RNN_RESULTS };
 enum {
   MICA__RNN_OF_R,
@@ -40,15 +41,16 @@ enum {
   MICA__RNN_OF_DC,
   MICA__RNN_GRAD_OPERANDS
 };
-/* DSUMS, and DHIDDEN for GRU: (T, B, D, G H), the gradients of w x + b_w and of r h + b_r; DPEEPHOLES: (D, B, 3 H), not
- * yet summed over B. */
+/* DSUMS (T, B, D, G H), the gradient of w x + b_w; DHIDDEN of the same shape, of r h + b_r, for GRU only, else
+ * empty; DPEEPHOLES (D, B, 3 H), not yet summed over B. */
 enum { MICA__RNN_DSUMS, MICA__RNN_DHIDDEN, MICA__RNN_DH0, MICA__RNN_DC0, MICA__RNN_DPEEPHOLES, MICA__RNN_GRAD_RESULTS };
 
 #define MICA__RNN_FUNCTION_ATTRS(X, S, label)                                                                          \
   X(S, ENUM, label, 0, "a gate's function", mica__rnn_function_names)                                                  \
   X(S, REAL, label##_alpha, 0, "its alpha")                                                                            \
   X(S, REAL, label##_beta, 0, "its beta")
-/* f0: f of direction 0. Defaults are already filled in, for functions, alpha and beta. */
+/* f0, g0 and p0 are the functions f, g and p of direction 0. Default functions, alphas and betas are already filled
+ * in. */
 #define MICA__RNN_ATTRS(X, S)                                                                                          \
   X(S, INT, present, 0, "operands that are there")                                                                     \
   X(S, ENUM, kind, 0, "of the cell", mica__rnn_kind_names)                                                             \
@@ -76,14 +78,14 @@ typedef struct mica__rnn_layer {
   int64_t time_stride, batch_stride;
   uint32_t reverse; /* bit d: direction d runs backwards */
   bool input_forget, byte_state;
-  double clip; /* infinite where nothing is clipped */
+  double clip; /* infinite if nothing is clipped */
   mica_rnn_activation functions[2][3];
 } mica__rnn_layer;
 
 int64_t mica__rnn_gates(int32_t kind);
 int64_t mica__rnn_sums(int32_t kind);
 int64_t mica__rnn_directions(int32_t direction);
-/* sequence: the shape of a tensor with one row per step; r: the shape of r. Both are known. */
+/* Describes a layer. sequence: the shape of a tensor with one row per step; r: the shape of r. Both are known. */
 mica__rnn_layer mica__rnn_layer_of(const mica__rnn_attrs *attrs, mica_shape sequence, mica_shape r);
 
 /* MICA_E_SHAPE, naming the operand, unless shape equals want; open dimensions match any extent. */
@@ -107,7 +109,7 @@ mica_status mica__rnn_copy_state(const mica__exec *exec, int32_t from, int32_t t
  * suit, because the passes share what the first one saves. */
 mica_status mica__rnn_run(const mica__exec *exec, const mica__rnn_layer *layer, bool backward);
 
-/* The rows of a kernel's table that select the cell, and their values in shipped variants. */
+/* Rows of a kernel's parameter table that select the cell, and their values in shipped variants. */
 #define MICA__RNN_CELL_PARAMS                                                                                          \
   MICA__DTYPE("X_T", "type of operands", MICA__FLOATS), MICA__DTYPE("LEN_T", "type of lengths", MICA_I32, MICA_I64),   \
       MICA__CASE("KIND", "0 one gate, 1 LSTM, 2 GRU, 3 GRU that resets before", 0, 1, 2, 3),                           \
@@ -119,15 +121,16 @@ mica_status mica__rnn_run(const mica__exec *exec, const mica__rnn_layer *layer, 
       MICA__CASE("BYTE_STATE", "1: LSTM rounds h to 8 bits before its product", 0, 1)
 #define MICA__RNN_CELL_VALUES MICA_F32, MICA_I32, MICA__RNN_LSTM, 1, 2, 2, 0, 0, 0, 0
 
-/* The number of directions in one launch: those from `first` on with the same functions. */
+/* Returns the number of directions that one launch computes: 2 if there is another after `first` with the same
+ * functions, else 1. */
 int64_t mica__rnn_alike(const mica__rnn_layer *layer, int64_t first);
 /* Sets the parameters of MICA__RNN_CELL_PARAMS for directions with functions[first]. lengths and peepholes may be
  * NULL. */
 void mica__rnn_set_cell(const mica__kernel_desc *desc, int32_t *values, const mica__rnn_layer *layer, int64_t first,
                         mica_dtype dtype, const mica_tensor *lengths, const mica_tensor *peepholes);
-/* Adds FUNCTION_PARAMS (cl/rnn/cell.clh). */
+/* Adds the arguments of FUNCTION_PARAMS (cl/rnn/cell.clh). */
 void mica__rnn_add_functions(mica__launch *launch, const mica__rnn_layer *layer, int64_t first, mica_dtype dtype);
-/* The dtype in which values of `dtype` are computed. */
+/* Returns the dtype in which values of `dtype` are computed: f64 for f64, else f32. */
 mica_dtype mica__rnn_compute(mica_dtype dtype);
 /* Notes a launch's cost: `share` of the layer's 2 T B D G H (H + inputs) operations. */
 void mica__rnn_add_cost(mica__launch *launch, const mica__rnn_layer *layer, int64_t inputs, double share);

@@ -6,7 +6,7 @@ typedef struct problem {
   const mica__rnn_layer *layer;
 } problem;
 
-/* Both passes' kernels must suit: the second reads what the first has saved. */
+/* Declines unless the CPU kernels of both passes suit: the second pass reads what the first has saved. */
 static const char *decline_cpu(const mica__task *task) {
   const problem *p = task->problem;
   const char *reason = mica__exec_declines(p->exec, task, &mica__rnn_forward_cpu_kernel);

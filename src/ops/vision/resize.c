@@ -3,7 +3,7 @@
 #include "ops/common/build.h"
 #include "ops/resample/resample.h"
 
-/* The map of axis k for the configuration; false if the axis is unchanged. */
+/* Describes how axis k is resized; false, with the identity, if it stays as it is. */
 static bool axis_map(mica_value x, const mica_resize_config *config, int32_t k, mica__axis_map *map) {
   int64_t n = mica_value_shape(x).dim[k];
   *map = (mica__axis_map){.kind = MICA__MAP_RESIZE,
@@ -46,8 +46,8 @@ static mica_value gather_nearest(mica_value x, const mica__axis_map *maps) {
   return x;
 }
 
-/* Replaces outputs of y that have no elements along some axis by `value`: only there the first weight of a column is
- * 0. */
+/* Replaces outputs of y by `value` if their source lies outside of x along some axis: only then is the first weight
+ * in their column of the axis's table 0. */
 static mica_value extrapolate(mica_value y, mica_value x, const mica__axis_map *maps, double value) {
   for (int32_t k = 0; k < mica_value_shape(x).rank; k++) {
     if (maps[k].kind != MICA__MAP_RESIZE) continue;
