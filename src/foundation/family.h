@@ -54,7 +54,7 @@ typedef struct mica__family {
   bool tied;
   bool embed_scale; /* embeddings are multiplied by the root of the width */
   bool query_scale; /* scores are divided by the root of query_pre_attn_scalar, not of the head size */
-  int64_t wide;     /* number of layers of the model whose query_pre_attn_scalar is width / heads; GGUF files lack it */
+  int64_t wide;     /* layers of the model whose query_pre_attn_scalar is width / heads; GGUF files lack this scalar */
   mica_positions_kind positions;
   int64_t first_position;
   bool interleaved;    /* in GGUF files, features 2 i and 2 i + 1 of a head rotate together */

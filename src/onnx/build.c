@@ -264,8 +264,8 @@ static const Onnx__TensorProto *find_weight(const mica_onnx *model, const char *
 
 /* --- where it ends --- */
 
-/* The node of the model's graph that computes a value; NULL unless it is an ONNX operator with one result and
- * operands. */
+/* The node of the model's graph that computes a value; NULL unless it is an ONNX operator with operands and one
+ * result. */
 static const mica__onnx_node *find_maker(const mica_onnx *model, const char *value) {
   for (int32_t i = 0; i < model->graph.count; i++) {
     const mica__onnx_node *node = &model->graph.nodes[i];

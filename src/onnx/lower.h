@@ -120,9 +120,9 @@ mica_status mica__lower_fail(mica__lowering *l, const mica__onnx_node *node, mic
  * negative or the product exceeds `most`. */
 bool mica__lower_product(mica__lowering *l, const mica__onnx_node *node, int64_t a, int64_t b, int64_t most,
                          int64_t *out);
+#define MICA__LOWER_POSITIONS (1 << 24)
 /* True if the graph may hold constants of `count` elements, 0 to MICA__LOWER_POSITIONS; else records an error. Call it
  * before mica_range and mica_one_hot if the count comes from a file. */
-#define MICA__LOWER_POSITIONS (1 << 24)
 bool mica__lower_positions(mica__lowering *l, const mica__onnx_node *node, int64_t count);
 /* Converts *axis from -rank .. rank - 1 to 0 .. rank - 1; false, with an error recorded, if it is out of range. */
 bool mica__lower_axis(mica__lowering *l, const mica__onnx_node *node, int32_t rank, int64_t *axis);

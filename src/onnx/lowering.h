@@ -51,8 +51,8 @@ typedef struct mica__lower_input {
   mica_shape shape;
   const void *data; /* NULL: not bound */
   bool given;       /* false for an optional input that is omitted */
-  /* For bodies only: the initial value from outside that the input is; or, if `sliced`, the input is this trip's slice
-   * of the operand along `axis`, counted from the end if `back` (input 0 is the trip's number). */
+  /* For bodies only. tensor or sparse: the initial value from outside that the input stands for. sliced: the input
+   * is this trip's slice of an operand along `axis`, counted from the end if `back`; input 0 is the trip's number. */
   const Onnx__TensorProto *tensor;
   const Onnx__SparseTensorProto *sparse;
   bool sliced, back;

@@ -50,7 +50,7 @@ typedef struct rule {
 static bool is_other(char c) { return !is_digit(c); }
 static bool is_hyphen(char c) { return c == '-'; }
 
-/* Points and commas become tokens unless a digit is before them, or after them; hyphens if a digit is before them. */
+/* Points and commas become tokens unless they are between two digits; hyphens if a digit is before them. */
 static const rule rules[] = {{is_other, is_point, "1 2 "}, {is_point, is_other, " 1 2"}, {is_digit, is_hyphen, "1 2 "}};
 
 /* Separates pairs from left to right; each character belongs to at most one pair. */

@@ -106,8 +106,8 @@ static int32_t extended(search *s, int32_t prefix, int32_t label) {
   return made;
 }
 
-/* Finds or makes the candidate of a prefix in the next frame; NULL if memory is short, also if that already was the
- * reason for a prefix below 0. */
+/* Finds or makes the candidate of a prefix in the next frame. NULL if memory is short, or was short before (a prefix
+ * below 0). */
 static candidate *next_of(search *s, int32_t prefix) {
   if (prefix < 0) return NULL;
   if (s->nodes[prefix].slot < 0) {
@@ -282,7 +282,8 @@ int64_t mica_ctc_search_stable(const mica_ctc_search *s, int32_t *labels) {
   int32_t common = s->list[0].node;
   for (int64_t k = 1; k < s->kept; k++)
     for (int32_t at = s->list[k].node; at != common;) {
-      /* A longer prefix has a larger number than its parents, so the larger number is replaced by its parent. */
+      /* A prefix has a larger number than its parent, so of two different prefixes the one with the larger number is
+       * replaced by its parent. */
       if (at > common)
         at = s->nodes[at].parent;
       else

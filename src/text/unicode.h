@@ -16,8 +16,8 @@ static inline size_t mica__utf8_last(const char *text, size_t bytes) {
 /* Appends a character. */
 void mica__utf8_add(mica__text *out, uint32_t character);
 
-/* MICA_E_UNSUPPORTED in a build without utf8proc, with `what` in the message. Do not call functions below that need
- * tables then. */
+/* MICA_E_UNSUPPORTED in a build without utf8proc, with `what` in the message; functions that need tables must not be
+ * called then. */
 mica_status mica__unicode_need(const char *what);
 
 /* White_Space; needs no tables. */

@@ -40,8 +40,8 @@ static void destroy(mica__call *call) {
   }
 }
 
-/* Makes the two branches functions and lists their operands after the condition. *call is NULL if a branch takes a
- * sequence. */
+/* Makes functions of the two branches and lists their operands after the condition. *call is NULL if a branch takes
+ * a sequence. */
 static mica_status make_call(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *const bodies[2],
                              mica_value *operands, size_t *count, mica__call **call) {
   branch_call *c = calloc(1, sizeof *c);

@@ -102,8 +102,8 @@ static mica_status capture(const mica__lowering *l, const mica__lower_value *fou
   return MICA_OK;
 }
 
-/* Makes the outer values that the body reads inputs of the function; *list becomes true if one of them is a
- * sequence. */
+/* Adds an input to the function for each outer value that the body reads. *list becomes true if one of the values is
+ * a sequence. */
 static mica_status capture_all(mica__lowering *l, const reading *r, mica__function *f, mica_value *operands,
                                bool *list) {
   for (size_t i = 0; i < r->count; i++) {

@@ -134,7 +134,7 @@ static mica_status add_feed(cutting *c, mica__stage *stage, const char *name, mi
   return MICA_OK;
 }
 
-/* Makes a value of an input of the program, or of an earlier stage, an input of this stage. */
+/* Adds an input to the stage for a value that comes from an input of the program or from an earlier stage. */
 static mica_status put_input(cutting *c, mica__stage *stage, int32_t id) {
   char name[NAME];
   mica__flow_source source = mica__trace_source(c->t, id);

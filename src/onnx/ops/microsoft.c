@@ -110,7 +110,7 @@ MICA__LOWER(quick_gelu) {
 
 /* --- norms --- */
 
-/* Adds x, the value of the skip connection and a bias; the sum is also result 3. */
+/* Adds the value of the skip connection, and a bias if any, to x; the sum is also result 3. */
 static mica_value skipped(mica__lowering *l, const mica__onnx_node *node, int32_t bias_at) {
   mica_value x = x_of(l, node), bias = given(l, node, bias_at);
   mica_value sum = mica_add(x, mica__lower_operand(l, node, 1));

@@ -82,7 +82,8 @@ static mica_value transform(mica__lowering *l, const mica__onnx_node *node, mica
   return inverse ? mica_affine(y, 1 / (double)period, 0) : y;
 }
 
-/* Appends to the first half of a spectrum (..., m, 2) of n frequencies the other half, its conjugate. */
+/* Completes a spectrum of n frequencies: appends the second half, the conjugate of the first, to the first half
+ * (..., m, 2). */
 static mica_value mirrored(mica_value x, int64_t n) {
   if (!x.graph) return x;
   mica_shape s = mica_value_shape(x);

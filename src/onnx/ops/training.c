@@ -7,8 +7,8 @@ typedef struct step {
   int32_t tensors;
 } step;
 
-/* Reads the rate and the count and finds the number of tensors. False, with an error recorded, if there are not
- * `kinds` operands for each of at least one tensor. */
+/* Reads the rate and the count, and finds the number of tensors. False, with an error recorded, if there is no
+ * tensor or the operands are not `kinds` per tensor. */
 static bool begin(mica__lowering *l, const mica__onnx_node *node, int32_t kinds, step *s) {
   s->rate = x_of(l, node);
   s->count = mica__lower_operand(l, node, 1);

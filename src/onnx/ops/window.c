@@ -118,8 +118,8 @@ MICA__LOWER(conv) {
   return give(l, node, mica_conv(x, filter, bias_of(l, node), &config));
 }
 
-/* An extent is stride (n - 1) + output_padding + (size - 1) dilation + 1 - pads; finds the pads that output_shape or
- * auto_pad asks for. */
+/* Finds the pads that output_shape or auto_pad asks for. The result has the extent stride (n - 1) + output_padding +
+ * (size - 1) dilation + 1 - pads. */
 static bool transposed_pads(mica__lowering *l, const mica__onnx_node *node, const mica__spatial_window *w,
                             mica_conv_config *config) {
   mica__integers wanted;

@@ -242,7 +242,7 @@ static mica_status write_member(mica__grammar_schema *s, layer *l, const member 
     if (!m->required) mica__automaton_empty(a, l->at[c], layer_node(s, &l->next[c]));
     const size_t after = count_after(l, c);
     if (!allowed || after == SIZE_MAX) continue;
-    if (l->open && l->size == 2) { /* the counts are 0 and 1 or more: both share one path of the member */
+    if (l->open && l->size == 2) { /* the counts are 0 and "at least 1": they share one path of the member */
       mica__automaton_empty(a, key_begin(s, l->at[c], c), begin);
       mica__automaton_empty(a, end, layer_node(s, &l->next[after]));
       continue;

@@ -76,9 +76,9 @@ mica_status mica__schema_check(const mica__grammar_schema *s, const mica__object
 /* Finds the schema that "$ref" points to. */
 mica_status mica__schema_resolve(const mica__grammar_schema *s, const mica__object *schema,
                                  const mica__object *reference, const mica__object **target);
+#define MICA__MOST_COUNT INT64_C(1000000000)
 /* Reads the count under the keyword `key`; `absent` without the keyword. Counts above MICA__MOST_COUNT become that
  * number. */
-#define MICA__MOST_COUNT INT64_C(1000000000)
 int64_t mica__schema_count(const mica__object *schema, const char *key, int64_t absent);
 /* The types that the keyword "type" of a schema allows. */
 mica_status mica__schema_types(const mica__grammar_schema *s, const mica__object *schema, unsigned *types);

@@ -63,7 +63,7 @@ void mica__sample_top_p(mica_sampler *s) {
   }
 }
 
-/* p >= min_p * largest p, as logits. */
+/* Keeps tokens with p >= min_p * largest p; compares logits. */
 void mica__sample_min_p(mica_sampler *s) {
   mica__candidates_filter(&s->left, mica__candidates_largest(&s->left) + log(s->config.min_p));
 }

@@ -100,7 +100,7 @@ static mica_status lex_comment(lexer *l) {
   return fault(l, "a comment has no end");
 }
 
-/* Moves past "{% raw %}", or with another `word` past that tag, if it is here; `at` is after "{%" and its sign. */
+/* Moves past the tag "{% word %}" (raw or endraw) if it is here; `at` is after "{%" and its sign. */
 static bool take_raw(lexer *l, const char *word, size_t at, bool trim) {
   const size_t before = l->at, bytes = strlen(word);
   at = skip_blanks(l, at);

@@ -144,8 +144,8 @@ mica_status mica__dict_set(mica__arena *arena, mica__dict *dict, const mica__obj
 const mica__object *mica__dict_find(mica__arena *work, const mica__dict *dict, const mica__object *key);
 const mica__object *mica__dict_find_text(const mica__dict *dict, const char *key, size_t bytes);
 
-/* Appends the result of Python's str() and repr(). A list may hold another one many times, so it stops without an error
- * at a depth of MICA__MOST_TEMPLATE_DEPTH, with "...", and at MICA__MOST_TEMPLATE_OUTPUT bytes. */
+/* Appends the result of Python's str() and repr(). A list may hold another one many times, so printing stops without
+ * an error at a depth of MICA__MOST_TEMPLATE_DEPTH, with "...", and at MICA__MOST_TEMPLATE_OUTPUT bytes. */
 void mica__object_print(mica__text *out, const mica__object *v);
 void mica__object_repr(mica__text *out, const mica__object *v, int depth);
 /* Appends the result of Python's repr() of a float: the shortest digits that read back as the same number. */
