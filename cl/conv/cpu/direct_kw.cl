@@ -90,7 +90,7 @@ static inline void store_segment(__private const vec *sums, const int pitch, __l
 
 /* Floats from a channel to the next, if tiles are packed one by one. */
 #define TILE_PITCH (SEG > 4 ? 16 : 8)
-/* Segments of a channel that are packed one after another. */
+/* Segments that are packed in one channel before the next channel. */
 #define PACKED_TOGETHER 32
 
 /* Packs the adjacent pixels of two segments. */

@@ -111,7 +111,8 @@ static int find_stores(PHASE_PARAMS, const int FLAT, const int ZERO_ROWS, const 
   return count;
 }
 
-/* panel[c][tap][NR] for cb channels from `channel` on. */
+/* Fills panel[c][tap][NR] with what the taps read for the listed columns, zeros outside the source, for cb channels
+ * from `channel` on. */
 static void fill_panel(PHASE_PARAMS, __private const columns_of_row *list, const int rows, const long channel,
                        const int cb, source S, __local float *panel) {
   PHASE_UNPACK

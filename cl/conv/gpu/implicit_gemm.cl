@@ -11,7 +11,7 @@
  * A work-group owns a tile of the result (common/gpu/local_tile.clh). The loop over the depth has no condition: reads
  * of padding get the zero behind P, and columns beyond the last one repeat it.
  *
- * phase_begins: the first group of each phase, and its DEPTH. FLAT: the pixels of the result are the columns of an
+ * phase_begins: the first work-group of each phase, and its DEPTH. FLAT: the pixels of the result are the columns of an
  * image one after the other. ALONE: only one phase has taps, the one that begins at the first pixel. It then also
  * finishes the pixels between its own, whose sums are 0. NDRange: THREADS * (sum over phases of tiles of rows * tiles
  * of columns * G); work-group (THREADS).

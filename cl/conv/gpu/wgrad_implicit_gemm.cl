@@ -3,7 +3,7 @@
  *
  *   rows      KG filters of a group
  *   columns   CG channels and the taps of a filter
- *   depth     pixels of y, of all images, divided among SPLITS groups
+ *   depth     pixels of y, of all images, divided among SPLITS work-groups
  *   A[row][pixel] = y, B[pixel][column] = the element of x that the tap reads for that pixel; zero in the padding
  *
  * A work-group owns a tile (common/gpu/local_tile.clh) of the part of one split and walks over its pixels as a software

@@ -1,9 +1,9 @@
-/* conv/mma/wgrad.cl: a convolution's weight gradient as a matrix product on a GPU's matrix units
- * (common/mma/tile.clh), divided among groups. GPU class.
+/* conv/mma/wgrad.cl: a convolution's weight gradient as a matrix product on a GPU's matrix units (common/mma/tile.clh).
+ * Work-groups divide its depth. GPU class.
  *
  *   rows      KG filters of a group
  *   columns   taps and, within each, CG channels, rounded up to whole pieces of 16 bytes
- *   depth     pixels of y, of all images, STEPS steps of TILE_K for each of SPLITS groups
+ *   depth     pixels of y, of all images, STEPS steps of TILE_K for each of SPLITS work-groups
  *
  * Y and X have their channels last (conv/gpu/channels_last.cl), so that both operands lie (common/mma/tile.clh): a
  * piece is some channels of a pixel, and zeros if the tap reads padding. A work-item copies pieces of one tap and

@@ -11,10 +11,10 @@
  * none, relu or clipped relu. It may have an addend. *low and *high receive the range to which its result is
  * clamped, which may be infinite. */
 bool mica__block_is_part(const mica_graph *graph, int32_t id, double *low, double *high);
-/* True if mica__block_is_part is, and the filters have one element, stride 1, no padding and one group. */
+/* True if mica__block_is_part is true, and the filters have one element, stride 1, no padding and one group. */
 bool mica__block_is_product(const mica_graph *graph, int32_t id, double *low, double *high);
 
-/* The activation that clamps to [low, high]: [-inf, inf], [0, inf] or [0, high]. */
+/* The epilogue whose activation clamps to [low, high], without bias and addend: [-inf, inf], [0, inf] or [0, high]. */
 mica_conv_epilogue mica__block_epilogue(double low, double high);
 /* Launches a convolution of the block by itself, with operand w as filters and operand `bias` as its bias. */
 mica_status mica__block_launch_part(const mica__exec *exec, const mica_conv_config *config, const mica_tensor *x,

@@ -31,7 +31,7 @@ mica_shape mica__conv_first_shape(mica_shape last, int64_t channels) {
   return shape;
 }
 
-/* How memory with channels last is read in the order of a shape with channels first. */
+/* The strides by which memory with channels last is read in the order of `shape`, which has its channels first. */
 static mica__access access_of(mica_dtype dtype, mica_shape shape) {
   mica__access access = {0};
   int64_t step = 0;

@@ -3,12 +3,12 @@
  *   forward           Y[n][k][o] = sum over c, r of X[n][c][o stride - pad + r dilation] W[k][c][r]
  *   backward data     X from Y and W      backward filter     W from X and Y
  *
- * where o and r are a depth, a height and a width each. Tensors are contiguous and NCHW. Functions do not repeat the
- * checks of mica__conv_problem.
+ * where o and r are a depth, a height and a width each. Tensors are contiguous and NCHW, except those of
+ * mica__conv.last. Functions do not repeat the checks of mica__conv_problem.
  *
- * To add an implementation, write a file with its mica__impl, and add lines for it (before more general ones) and for
- * its kernels to conv.def. `unable` says which problems it cannot compute at all, `decline` for which others are
- * faster. The check (check.c) then runs each of its variants over the whole grid. */
+ * To add an implementation, write a file with its mica__impl, and add lines for it (before more general ones) and
+ * for its kernels to conv.def. `unable` says which problems it cannot compute at all, `decline` for which others are
+ * faster. The check (check.c) then runs its variants over a grid of cases. */
 #ifndef MICA_OPS_CONV_CONV_H
 #define MICA_OPS_CONV_CONV_H
 
@@ -41,11 +41,11 @@ typedef struct mica__conv {
    * from row g k or g c on) and a column for each pixel. A filter gradient is one matrix, with a row for each filter
    * and a column for each (c, r). An element is a sum of at most `depth` products. */
   int64_t images, rows, columns, depth;
-  mica__epilogue epilogue; /* writes these matrices; c is the addend, bias has one value per row */
+  mica__epilogue epilogue; /* writes these matrices; c is the addend, bias has one value per channel */
   mica_queue *prologue;    /* takes launches that depend only on w, if w is constant and the graph has such a queue;
                             * else NULL */
-  bool lends;              /* other launches may use values derived from the operand read in windows, x forward, else y
-                            * (mica__exec.lends) */
+  bool lends;              /* other launches may use values derived from x (forward) or y (else); see
+                            * mica__exec.lends */
   /* Bits of mica__conv_last: the tensors whose channels are last in memory, in whole pieces
    * (ops/conv/gpu/channels_last.h). Each is given as a view in the shape with channels first. Only the
    * implementations of mica__conv_last_impls take a problem with such bits. */
@@ -74,7 +74,8 @@ mica_status mica__conv_dims_of(const mica_conv_config *config, mica_shape x, mic
 /* Moves axes that have extent 1 in x, w and y, and no padding, to the front, because kernels run along the last
  * axis. The order in memory stays the same. */
 void mica__conv_lead_ones(mica__conv_dims *dims);
-/* The output extent; 0 if the filter does not fit once. more: zeros after the last element, beyond `pad`. */
+/* The output extent; 0 if the filter does not fit once. more: zeros after the last element beyond `pad`, or minus
+ * the elements that are left out there. */
 int64_t mica__conv_extent(int64_t in, int64_t filter, int64_t stride, int64_t pad, int64_t more, int64_t dilation);
 
 /* Removes the taps at both ends that read only padding from *taps; they are most taps if planes are smaller than

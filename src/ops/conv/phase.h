@@ -27,12 +27,13 @@ mica__conv_phase mica__conv_phase_used(mica__conv_phase phase);
 #define MICA__CONV_TOGETHER 4
 typedef struct mica__conv_phases {
   mica__conv_phase list[MICA__CONV_TOGETHER]; /* from mica__conv_phase_used; the phase with most taps comes first */
-  int64_t begins[MICA__CONV_TOGETHER], numbers[MICA__CONV_TOGETHER]; /* phase_begins and numbers, set by the launch */
+  int64_t begins[MICA__CONV_TOGETHER], numbers[MICA__CONV_TOGETHER]; /* the phases' values in phase_begins
+                                                                      * (cl/conv/problem.clh), set by the launch */
   int count;
 } mica__conv_phases;
 
-/* The phases from number *index on that run together, without phases that have no pixels. Moves *index to the first one
- * after them. */
+/* The phases from number *index on that run together; those without pixels are left out, so there may be no phase.
+ * Moves *index to the first one after them. */
 mica__conv_phases mica__conv_phases_at(const mica__conv *conv, int64_t *index);
 /* The multiply-adds of the phases as a share of the pass's. */
 double mica__conv_phases_share(const mica__conv *conv, const mica__conv_phases *phases);
@@ -41,7 +42,7 @@ void mica__conv_push_phases(mica__launch *launch, const mica__conv_phases *phase
 /* Packs WEIGHTS_FIRST and WEIGHTS_STRIDES. */
 void mica__conv_push_weights(mica__launch *launch, const mica__conv_phases *phases);
 
-/* push_phase packs PHASE_PARAMS, push_own only their phase_own. */
+/* mica__conv_push_phase packs PHASE_PARAMS, mica__conv_push_own only their phase_own. */
 void mica__conv_push_phase(mica__launch *launch, const mica__conv_phase *phase);
 void mica__conv_push_own(mica__launch *launch, const mica__conv_phase *phase);
 /* Packs WEIGHTS_STRIDES. count: elements of the tensor from the phase's first weight on; 0 if the kernel does not

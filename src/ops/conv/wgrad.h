@@ -10,7 +10,7 @@
 enum { MICA__PANEL_X = 1, MICA__PANEL_Y = 2, MICA__PANEL_Y_TAPS = 3 };
 
 /* Float sums as cl/conv/cpu/wgrad_implicit_gemm.cl writes them: register tiles of mr rows and nv vectors of 16
- * lanes. */
+ * lanes, for each of `parts` parts of the pixels. */
 typedef struct mica__conv_sums {
   int32_t panel, mr, nv;
   int64_t parts;

@@ -26,7 +26,7 @@ const mica__kernel_desc mica__conv_cpu_direct_kw_kernel = {
  * 0.95 of the time for ResNet-50's 28 x 28 and 56 x 56, 0.6 for SqueezeNet's 55 x 55, but 1.3 times as long for 14 x 14
  * and 1 to 1.25 times for 13 x 13. */
 #define MOST_OF_PRODUCT 512
-/* The floats of a tile of one channel, with one tap. */
+/* The packed floats of a tile's pixels in one channel, for a filter of one tap. */
 #define TILE_PITCH(seg) ((seg) > 4 ? 16 : 8)
 /* The most pixels of a strip: its sums for a panel of 32 filters take half of a first-level cache of 48 KiB. */
 #define STRIP 196

@@ -23,9 +23,10 @@ const mica__kernel_desc mica__conv_cpu_implicit_gemm_kernel = {
     MICA__KERNEL("conv_cpu_implicit_gemm", "conv/cpu/implicit_gemm.cl", params, variants)};
 
 #define VW 16
-/* A panel takes three quarters of a first level cache. */
+/* The floats of a panel: three quarters of a first-level cache. */
 static int64_t panel_floats(const mica_device_info *device) { return 3 * mica__core_model_of(device)->l1_floats / 4; }
-/* Panels have at least all taps of one channel. */
+/* The most taps of a filter: a panel has at least all taps of one channel. And the most rows of sums that a
+ * work-group keeps in local memory. */
 #define MOST_TAPS 8192
 #define MOST_ROWS 1024
 /* Work-groups per core, if there are enough panels: with fewer groups, some cores are idle while the last ones run. */
@@ -135,7 +136,8 @@ static const char *unable(const void *problem) {
   return mica__product3(conv->dims.filter) > MOST_TAPS ? "the filter is too large" : NULL;
 }
 
-/* A pass has one plan per phase, and any number of phases, so plans are made where they are used. */
+/* Makes the plans of all phases and drops them: a pass has any number of phases, so their plans are made again where
+ * they are used. */
 static const char *decline(const mica__task *task) {
   const mica__conv *conv = task->problem;
   if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);

@@ -43,7 +43,7 @@ static bool wgrad_has_room(const int32_t *values, const mica_device_info *device
   return (uint64_t)threads <= device->max_group && local <= device->local_bytes;
 }
 
-/* Ints count pixels and work-items, also after rounding up. */
+/* The most pixels and work-items: ints count them, also after rounding up. */
 #define MOST_POSITIONS (INT32_MAX - 65536)
 
 static const char *unable(const void *problem) {

@@ -1,4 +1,4 @@
-/* The weight gradient on GPUs, with its pixels divided among groups (cl/conv/gpu/wgrad_implicit_gemm.cl). */
+/* The weight gradient on GPUs, with its pixels divided among work-groups (cl/conv/gpu/wgrad_implicit_gemm.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/gpu/splits.h"
@@ -23,9 +23,9 @@ static const mica__variant variants[] = {
     {.name = "intel.32x32", VENDOR(INTEL), TILES(8, 8, 4, 4, 8, 4, 4, 0, 16)},
     {.name = "gpu.16x32", .vendors = 0, TILES(4, 8, 4, 4, 8, 4, 4, 0, 0)},
 };
-/* The numbers are from a model (2026-11-25), except the last one for sm_90: the model gave 29, but on an H200
- * (2026-11-26) MobileNetV2's gradients then took 3.4 ms instead of 1.5, 0.85 ms of it in groups of one warp. Other
- * tiles are as fast as modelled in both ResNets. */
+/* The variants' speeds in their order. They are from a model (2026-11-25), except the last one for sm_90: the model
+ * gave 29, but on an H200 (2026-11-26) MobileNetV2's gradients then took 3.4 ms instead of 1.5, 0.85 ms of it in
+ * groups of one warp. Other tiles are as fast as modelled in both ResNets. */
 static const mica__tile_speed speeds[] = {{2, 93, 66}, {4, 84, 53}, {4, 49, 49}, {6, 70, 37}, {8, 29, 29}, {16, 57, 9}};
 static bool has_room(const int32_t *values, const mica_device_info *device);
 const mica__kernel_desc mica__conv_gpu_wgrad_implicit_gemm_kernel = {
@@ -37,7 +37,8 @@ static bool has_room(const int32_t *values, const mica_device_info *device) {
   return mica__tile_has_room(&tile, 0, device);
 }
 
-/* Ints count pixels and offsets within an image, and a tile that begins below this still ends within an int. */
+/* The most pixels and elements of an image: ints count them, and a tile that begins below this still ends within an
+ * int. */
 #define MOST_POSITIONS (INT32_MAX - 65536)
 #define SPLIT_MAX 512
 

@@ -39,8 +39,8 @@ static const mica__variant weights_variants[] = {MICA__VARIANT("gpu", MICA__ON_G
 const mica__kernel_desc mica__conv_gpu_mma_weights_kernel = {
     MICA__KERNEL("conv_gpu_mma_weights", "conv/mma/weights.cl", weights_params, weights_variants)};
 
-/* The largest number of columns, and of pieces that a work-item counts from its start: a tile that begins below it
- * still ends within an int. */
+/* The largest number of columns, of pieces of the images that a tile reads, and of bytes of packed weights: a tile
+ * that begins below it still ends within an int. */
 #define MOST_POSITIONS (INT32_MAX - 65536)
 #define WIDEST_TILE 128
 #define PIECE_BYTES 16

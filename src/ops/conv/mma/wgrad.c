@@ -1,4 +1,4 @@
-/* The weight gradient on matrix units, with its pixels divided among groups (cl/conv/mma/wgrad.cl). */
+/* The weight gradient on matrix units, with its pixels divided among work-groups (cl/conv/mma/wgrad.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/gpu/channels_last.h"
@@ -32,8 +32,8 @@ static const mica__variant add_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, 
 const mica__kernel_desc mica__conv_gpu_wgrad_mma_add_kernel = {
     MICA__KERNEL("conv_gpu_wgrad_mma_add", "conv/mma/wgrad_add.cl", add_params, add_variants)};
 
-/* Ints count pixels, and pieces from a work-item's start, and a tile that begins below this still ends within an
- * int. */
+/* The most pixels of y, pieces of x and of y, and elements of the padded gradient: ints count them, and a tile that
+ * begins below this still ends within an int. */
 #define MOST_POSITIONS (INT32_MAX - 65536)
 #define PIECE_BYTES 16
 #define SPLIT_MAX 512

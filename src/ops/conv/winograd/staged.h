@@ -40,8 +40,8 @@ int64_t mica__winograd_groups(int64_t rows, int64_t across);
 mica_status mica__winograd_take_tiles(mica_queue *queue, mica__winograd_planes *planes, int64_t *groups);
 mica_status mica__winograd_lend_tiles(mica_queue *queue, const mica__winograd_planes *planes);
 
-/* Begins the launch of a kernel that makes V of `source` and U of `left`, in v_groups and u_groups groups (0: it is not
- * made). The caller adds the last arguments. */
+/* Begins the launch of a kernel that makes V of `source` and U of `left`, in v_groups and u_groups work-groups (0:
+ * it is not made). The caller adds the last arguments. */
 mica__launch mica__winograd_operands(mica__kernel *kernel, const mica__winograd_planes *planes,
                                      const mica_tensor *source, int64_t v_groups, const mica_tensor *left,
                                      int64_t u_groups);

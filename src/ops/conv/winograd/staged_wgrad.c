@@ -31,11 +31,11 @@ const mica__kernel_desc mica__winograd_wgrad_sums_kernel = {
 typedef mica__winograd_wgrad_plan plan;
 MICA__TASK_PLAN(plan)
 
-/* Costs in multiply-adds of a unit. OPERAND: an element of U or V, which its transform reads and writes and the product
- * reads again. These 10 bytes take the time of 80 multiply-adds on an A100, whose units multiply 64 times per cycle and
- * each get 8 of the 10 bytes per cycle that memory promises; an H100's units multiply twice as often and are promised
- * 13 bytes. PRODUCT: an element of M, which is written and read. LAUNCH: the start of a launch, as in
- * ops/select/tile.c. */
+/* Costs in multiply-adds of a unit. OPERAND: an element of U or V, which its transform reads (2 bytes, in 16 bits)
+ * and writes, and which the product reads again (4 bytes each). These 10 bytes take the time of 80 multiply-adds on
+ * an A100, whose units multiply 64 times per cycle and each get 8 of the 10 bytes per cycle that memory promises; an
+ * H100's units multiply twice as often and are promised 13 bytes. PRODUCT: an element of M, which is written and
+ * read. LAUNCH: the start of a launch, as in ops/select/tile.c. */
 #define OPERAND 90.0
 #define PRODUCT 50.0
 #define LAUNCH 180e3
@@ -63,7 +63,7 @@ static void plan_task(mica__task *task) {
   keep_plan(task, p);
 }
 
-/* True if the plain sum by tiles in local memory costs no more. */
+/* True if the plain sum by tiles in local memory (mica__conv_gpu_wgrad_implicit_gemm) costs no more. */
 static bool loses(const mica__task *task) {
   const mica__winograd_planes *p = &plan_of(task)->planes;
   const mica__tile_plan *products = &plan_of(task)->products;
