@@ -11,7 +11,7 @@
 
 #define TB 8
 
-/* Elements c to c + lanes - 1 of a row, then zeros up to 16. */
+/* Returns elements c to c + lanes - 1 of a row, then zeros up to 16. */
 BLOCK_FN float16 some_weights(__global const WEIGHT *p, const int c, const int lanes) {
   float each[16] = {0};
   if (lanes == 16) return weights_at(p, c);

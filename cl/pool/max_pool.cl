@@ -6,8 +6,8 @@
  *
  *   max_pool_each     with EACH: one work-item per output: planes * outputs of them
  *   max_pool_lines    a work-item makes `per` rows of outputs, one after the other: the largest of each column first,
- *                     in local memory, then those of the row's windows. ceil(planes * rows / per) work-items in
- *                     groups of one. No adaptive windows. columns, and rows where INDICES, have `length` + 2 VW
+ *                     in local memory, then of the row's windows. ceil(planes * rows / per) work-items in
+ *                     groups of one. No adaptive windows. columns, and rows with INDICES, have `length` + 2 VW
  *                     elements: the row with its padding, as far as windows reach
  *
  *   X_T       type of x and values

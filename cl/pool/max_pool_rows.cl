@@ -37,7 +37,7 @@
 #define BYTES MICA_PASTE(STORAGE(X_T), 16)
 #define TAKE(best, v) best = select(best, v, v > best)
 
-/* line[pad2 + i] = the largest of column i in rows h to h_end - 1 of the plane. */
+/* line[i] = the largest of column i in rows h to h_end - 1 of the plane, or LOWEST if there are no such rows. */
 static inline void largest_of_columns(__global const STORAGE(X_T) * plane, const int h, const int h_end,
                                       const int width, const int reached, __local LINE *line) {
   for (int begin = 0; begin < reached; begin += CW) {
@@ -70,7 +70,7 @@ static inline void largest_of_windows(__local const LINE *line, const int size, 
     nan |= (masks)(v != v);                                                                                            \
   } while (0)
 
-/* line[pad2 + i] = the largest of column i in rows h to h_end - 1 of the plane. */
+/* line[i] = the largest of column i in rows h to h_end - 1 of the plane, or -infinity if there are no such rows. */
 static inline void largest_of_columns(__global const STORAGE(X_T) * plane, const int h, const int h_end,
                                       const int width, const int reached, __local float *line) {
   for (int begin = 0; begin < reached; begin += CW) {

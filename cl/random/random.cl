@@ -4,8 +4,8 @@
  *   Y_T    type of y
  *   S_T    type of the step, i32 or i64
  *
- * Words of element i: those of Philox at counter (i / 4, step). u has as many random bits as numbers of the type
- * between 0 and 1 can hold. One dimension of ceil(n / 4) work-items. */
+ * Element i takes its words from Philox at counter (i / 4, step). The number of random bits of u is what numbers of
+ * the type between 0 and 1 can hold, at most 24. One dimension of ceil(n / 4) work-items. */
 #include "common/dtype.clh"
 #include "common/group.clh"
 #include "random/philox.clh"
@@ -23,7 +23,7 @@
 #define REAL COMPUTE(Y_T)
 #endif
 
-/* A number in [0, 1), a multiple of 2^-bits. */
+/* Returns a number in [0, 1), a multiple of 2^-bits. */
 static inline REAL unit(const uint word, const int bits) { return (REAL)(word >> (32 - bits)) / (REAL)(1 << bits); }
 
 /* z[0] = cos(pi x), z[1] = sin(pi x) of 0 <= x < 2. Doubles are made from values below pi / 4: where a driver
@@ -36,7 +36,7 @@ static inline void circle(const REAL x, __private REAL *z) {
   z[1] = quarters & 2 ? -up : up;
 }
 
-/* Two normal numbers from two words; the first uniform one is in (0, 1]. */
+/* Makes two normal numbers from two words; the first uniform one is in (0, 1], so that its logarithm is finite. */
 static inline void normal(const uint word0, const uint word1, __private REAL *z) {
   const REAL radius = sqrt(-2 * log(unit(word0, 24) + (REAL)1 / (1 << 24)));
   circle(2 * unit(word1, 24), z);

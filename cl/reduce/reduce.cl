@@ -12,8 +12,9 @@
  *   SHARED  reduce_rows: 0, for the CPU class: a work-item takes a chunk, in UNROLL vectors; 1, for the GPU class: a
  *           group of GROUP work-items takes a chunk, and combines its parts in local memory
  *
- * reduce_rows      inner = 1; global size (chunks, outer), times GROUP in the first dimension where SHARED.
- * reduce_columns   inner > 1; global size (ceil(inner / VW), chunks, outer): a work-item takes VW columns of a chunk.
+ * reduce_rows      inner = 1; global size (chunks, outer), times GROUP in the first dimension with SHARED 1.
+ * reduce_columns   inner > 1; global size (ceil(inner / VW), chunks, outer): a work-item takes VW columns of a
+ * chunk.
  *
  * The order of every sum depends on sizes and parameters alone: results are the same from run to run. */
 #include "common/cast.clh"

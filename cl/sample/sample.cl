@@ -1,13 +1,14 @@
 /* sample/sample.cl: x (N, C, D, H, W) read between its elements at grid (M, P, DIMS), whose last axis is x, y, z.
  *
- *   sample             y[m, c, p] = sum over the taps k of weight[k] x[n, c, k], n = images[m], m where there are none
+ *   sample             y[m, c, p] = sum over the taps k of weight[k] x[n, c, k], n = images[m], or m if there are no
+ *                      images
  *   sample_grad_x      dx[n, c, k] = the sum of weight[k] dy[m, c, p] over m and p in rising order
  *   sample_grad_grid   dgrid[m, p, a] = sum over c and k of dy[m, c, p] x[n, c, k] times the slope of weight[k] along a
  *
- * The taps of an axis of `size` elements are found from the coordinate g: the position u is g where PIXELS is 1,
- * else (g + 1) / 2 (size - 1) with ALIGN, ((g + 1) size - 1) / 2 without. MODE 0 takes the two neighbours of u, 1
- * the nearest element (ties to even), 2 four by cubic convolution with a = -0.75 (Keys 1981). Outside PAD 0 reads 0;
- * 1 the border; 2 reflects at the borders' centres (ALIGN) or edges. An index in `images` that names no image stands
+ * The taps of an axis of `size` elements are found from the coordinate g: the position u is g if PIXELS is 1, else
+ * (g + 1) / 2 (size - 1) with ALIGN, ((g + 1) size - 1) / 2 without. MODE 0 takes the two neighbours of u, 1 the
+ * nearest element (ties to even), 2 four by cubic convolution with a = -0.75 (Keys 1981). Outside PAD 0 reads 0; 1
+ * the border; 2 reflects at the borders' centres (ALIGN) or edges. An index in `images` that names no image stands
  * for an image of zeros.
  *
  *   X_T     type of x as sample and sample_grad_grid read it
@@ -58,7 +59,8 @@ typedef COMPUTE(Y_T) real;
 
 #define SAMPLE_KERNEL __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 
-/* The position that is read in place of u by PAD. *slope, which is du / dg, becomes the slope of that position. */
+/* Returns the position that is read in place of u by PAD. *slope, which is du / dg, becomes the slope of this
+ * position. */
 static inline real padded(const real u, const int size, __private real *slope) {
   real v = u;
 #if PAD == 2
@@ -89,7 +91,7 @@ static inline real padded(const real u, const int size, __private real *slope) {
 
 static inline int tap_at(const real v, const int size) { return v >= 0 && v < size ? (int)v : -1; }
 
-/* Cubic convolution at distance d from a tap, and its slope for d = u - tap. */
+/* Returns the cubic convolution's weight at distance d from a tap, and its slope for d = u - tap. */
 static inline real cubic(const real d, __private real *slope) {
   const real a = (real)-0.75, s = fabs(d), sign = d < 0 ? -1 : 1;
   if (s <= 1) {

@@ -1,5 +1,5 @@
-/* signal/frames.cl: y[n, f, i] = x[n, f hop + i - pad], where samples beyond the ends of a signal are 0, mirrored, or
- * equal to the end.
+/* signal/frames.cl: y[n, f, i] = x[n, f hop + i - pad], where samples beyond the ends of a signal are 0, mirrored,
+ * or equal to the sample at this end.
  *
  * x is (rows, t), y (rows, frames, length), both contiguous. With PAD 1, t must be larger than pad and than the number
  * of samples after the end.

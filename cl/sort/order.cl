@@ -1,5 +1,5 @@
 /* sort/order.cl: the beginning of a sort, and all of a sort of short rows. x is (outer, n, inner); its rows, o inner
- * + i, lie along n. Parameters: those of sort/key.clh.
+ * + i, lie along n. Parameters are as in sort/key.clh.
  *
  * sort_keys   keys[row n + j] = key of x[o, j, i], order[row n + j] = j
  * sort_rank   order[row n + r] = j, where x[o, j, i] is the r-th of its row; equals in rising j. Each work-item

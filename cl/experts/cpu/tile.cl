@@ -29,7 +29,7 @@
 #define HALVES(v) (v)
 #endif
 
-/* The sum of the lanes of each of four vectors. The lanes of all four are added in the same order. */
+/* Returns the sum of the lanes of each of four vectors. The lanes of all four are added in the same order. */
 BLOCK_FN float4 sums_of(const LANES_T v[4]) {
   const float8 a = HALVES(v[0]), b = HALVES(v[1]), c = HALVES(v[2]), d = HALVES(v[3]);
   const float8 ab = (float8)(a.lo, b.lo) + (float8)(a.hi, b.hi), cd = (float8)(c.lo, d.lo) + (float8)(c.hi, d.hi);
@@ -37,7 +37,7 @@ BLOCK_FN float4 sums_of(const LANES_T v[4]) {
   return pairs.even + pairs.odd;
 }
 
-/* Columns at to at + count - 1 of NB rows of w from row j on, as floats. */
+/* Writes columns at to at + count - 1 of NB rows of w, from row j on, to the panel as floats. */
 BLOCK_FN void make_panel(__global const WEIGHT *w, const int j, const int n, const int k, const int at, const int count,
                          __local LANES_T *panel) {
   for (int s = 0; s < NB; s++) {

@@ -12,7 +12,7 @@
 #define TN 64
 #define KC 16
 
-/* 8 elements of a row of k from element c on; zeros after the last one. */
+/* Returns 8 elements, from element c on, of a row of w that has k elements; zeros after the last one. */
 BLOCK_FN float8 weights_or_zeros(__global const WEIGHT *p, const int c, const int k) {
   float each[8] = {0};
   if (c + 8 <= k) return weights_at(p, c);

@@ -1,6 +1,6 @@
 /* index/cpu/top_k.cl: index/top_k.cl for long rows on CPUs: one work-item per row. An element is kept if it precedes
- * the k-th of the elements before it. Once `room` elements are kept, they are sorted, and only the first k stay. Of n
- * random elements about k log(n / k) are kept, the others are compared once.
+ * the element that was the k-th at the last sort. Once `room` elements are kept, they are sorted, and only the first
+ * k stay. Of n random elements about k log(n / k) are kept, the others are compared once.
  *
  * x, values and indices as in index/top_k.cl; kept (outer * inner, room): workspace, room > k.
  *
@@ -16,7 +16,7 @@
 #define BLOCK 32 /* elements looked at together: a loop that becomes vectors */
 #define PACK(key, j) ((ulong)(key) << 32 | (uint)(j))
 
-/* Moves a[root] down until it precedes neither of its children; the largest ends on top. */
+/* Moves a[root] down until neither of its children is larger; the largest ends on top. */
 static inline void sift(__global ulong *a, int root, const int n) {
   const ulong moved = a[root];
   for (int child = 2 * root + 1; child < n; child = 2 * root + 1) {

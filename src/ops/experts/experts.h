@@ -18,11 +18,12 @@ MICA__ATTR_STRUCT(expert, MICA__EXPERT_ATTRS);
 
 extern const mica__op mica__op_expert_product, mica__op_expert_weights_grad;
 
-/* Rows, S, E, n and k of mica/experts.h, and the number of ids that share a row of x: S or 1. */
+/* The sizes of mica/experts.h: the number of rows, S (chosen), E (experts), n and k; share: the number of ids that
+ * share a row of x, S or 1. */
 typedef struct mica__expert_sizes {
   int64_t rows, chosen, experts, n, k, share;
 } mica__expert_sizes;
-/* All shapes are known. */
+/* Returns the sizes of operands whose shapes are all known. */
 mica__expert_sizes mica__expert_sizes_of(const mica__expert_attrs *attrs, mica_shape x, mica_shape w, mica_shape ids);
 
 /* The launches of both ops, and lists of their kernels, which end in NULL. */

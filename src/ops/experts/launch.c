@@ -61,7 +61,7 @@ static const mica__kernel_param weight_params[] = {WEIGHT_PARAMS};
 static const mica__variant gpu_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, 0, MICA_F32, MICA_I64)};
 static const mica__kernel_desc gpu_tile = {
     MICA__KERNEL("expert_tile_gpu", "experts/gpu/tile.cl", weight_params, gpu_variants)};
-/* The rows and columns of a group of gpu/tile.cl, and its work-items. */
+/* The rows and columns that a group of experts/gpu/tile.cl computes, and its work-items. */
 enum { GPU_ROWS = 32, GPU_COLUMNS = 64, GPU_ITEMS = 128 };
 
 static const mica__variant any_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, 0, MICA_F32, MICA_I64)};
@@ -101,8 +101,8 @@ static mica_status make_order(const mica__exec *exec, const mica__expert_sizes *
   return status;
 }
 
-/* An upper bound on the number of tiles of at most `most` rows if rows are grouped by expert, where rows without a
- * valid expert are one more group. */
+/* Returns an upper bound on the number of tiles of at most `most` rows if rows are grouped by expert, where rows
+ * without a valid expert are one more group. */
 static int64_t tiles_of(const mica__expert_sizes *s, int64_t most) {
   const int64_t pairs = s->rows * s->chosen;
   return pairs / most + mica__min(pairs, s->experts + 1);
@@ -162,8 +162,8 @@ static mica_status launch_few(const mica__exec *exec, const mica__expert_sizes *
   return mica__queue_submit(exec->queue, &launch);
 }
 
-/* Sets the lanes of the device's vectors, and as many rows as its local memory holds: a tile needs a panel of weights
- * and the sums. */
+/* Sets the lanes of the device's vectors, and halves the rows, down to 16, until its local memory holds a tile: a
+ * panel of weights and the sums. */
 static void fit_tile(const mica_device_info *device, int32_t *values) {
   const int64_t lanes = device->vector_bytes >= MICA__LONG_VECTOR ? 16 : mica__kernel_value(&cpu_tile, values, "VL");
   const int64_t w_rows = mica__kernel_value(&cpu_tile, values, "NB");

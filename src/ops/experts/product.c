@@ -16,7 +16,7 @@ static MICA__ATTR_TABLE(expert, MICA__EXPERT_ATTRS);
 
 static bool agree(int64_t a, int64_t b) { return a == b || a == MICA_DYNAMIC || b == MICA_DYNAMIC; }
 
-/* Rows are (.., S, k) or (.., 1, k), ids are (.., S). */
+/* MICA_E_SHAPE unless rows are (.., S, k) or (.., 1, k), and ids are (.., S) with S known. */
 static mica_status check_rows(mica_shape x, mica_shape ids) {
   char text[2][MICA_SHAPE_TEXT];
   bool fits = ids.rank >= 1 && x.rank == ids.rank + 1;
@@ -83,7 +83,7 @@ static mica_status infer_grad(const mica__type *inputs, int32_t input_count, voi
 
 /* --- the references --- */
 
-/* Element (j, i) of an expert's matrix. */
+/* Returns element (j, i) of an expert's matrix. */
 static double weight_at(const mica__expert_attrs *attrs, const mica__expert_sizes *s, const double *w, int64_t expert,
                         int64_t j, int64_t i) {
   const int64_t row = attrs->by_k ? expert * s->k + i : expert * s->n + j, column = attrs->by_k ? j : i;
@@ -184,14 +184,14 @@ static mica_status grad_grad(const mica__grad *grad) {
 
 /* --- the checks --- */
 
-/* Blocks with finite scales. */
+/* Fills the weights with blocks that have finite scales. */
 static void fill_blocks(mica__check *check, const mica__launch_case *c, int32_t input, double *values, int64_t count) {
   (void)input;
   mica__block_fill(check, (mica_block)((const mica__expert_attrs *)c->attrs)->block, values, count);
 }
 
-/* A product of rows x chosen ids with `experts` matrices. shared: all chosen experts of a row take the same row of x.
- * Ids range from -experts - 1 to experts, so that some are invalid. */
+/* Makes a case: a product of rows x chosen ids with `experts` matrices. shared: all chosen experts of a row take the
+ * same row of x. Ids range from -experts - 1 to experts + 1, so that some are invalid. */
 static mica__launch_case make_case(mica__expert_attrs *attrs, int64_t rows, int64_t chosen, int64_t experts, int64_t n,
                                    int64_t k, mica_dtype dtype, bool shared) {
   const mica_block block = (mica_block)attrs->block;
@@ -212,7 +212,7 @@ static mica__launch_case make_case(mica__expert_attrs *attrs, int64_t rows, int6
                              .fill = fill_blocks};
 }
 
-/* Few rows, many rows and matrices by k; of floats and of every block type. */
+/* Forms: few rows, many rows, and matrices by k. Types: three of numbers, and every block type. */
 #define FORMS 3
 #define TYPES (MICA_BLOCK_COUNT + 2)
 

@@ -90,7 +90,7 @@ mica_value mica_tile(mica_value x, const int64_t *repeats) {
   return x;
 }
 
-/* The `count` elements that continue x on one side of an axis, by the mode. */
+/* Returns the `count` elements that continue x on one side of an axis, by the mode. */
 static mica_value continued(mica_value x, int32_t axis, int64_t count, bool before, mica_pad_mode mode) {
   int64_t n = mica_value_shape(x).dim[axis];
   int64_t most = mode == MICA_PAD_MODE_REFLECT ? n - 1 : mode == MICA_PAD_MODE_WRAP ? n : n > 0 ? INT64_MAX : 0;
@@ -146,8 +146,8 @@ mica_value mica_pad(mica_value x, const int64_t *before, const int64_t *after, m
   return x;
 }
 
-/* Checks an image (N, C, H, W), which the caller cuts into cells: (N, d1, d2, d3, H', W') or similar. False after
- * recording an error. */
+/* Checks that x is an image (N, C, H, W) and block is above 0; *shape receives x's shape. False after recording an
+ * error. */
 static bool image(const char *op, mica_value x, int32_t block, mica_shape *shape) {
   *shape = mica_value_shape(x);
   if (!x.graph) return false;

@@ -15,7 +15,8 @@
 MICA__ATTR_STRUCT(window, WINDOW_ATTRS);
 static MICA__ATTR_TABLE(window, WINDOW_ATTRS);
 
-/* Normalises the window of `small` in `large` and checks that it lies inside. */
+/* Makes the window's start 0 or more and checks that a window of shape `small` lies inside `large`. Open axes are
+ * skipped. */
 static mica_status fit_window(mica__window_attrs *attrs, mica_shape large, mica_shape small) {
   char tl[MICA_SHAPE_TEXT], ts[MICA_SHAPE_TEXT];
   for (int32_t k = 0; k < large.rank; k++) {
@@ -72,8 +73,8 @@ static bool view_slice(const mica__node *node, mica_shape input, mica__access *a
 
 extern const mica__op mica__op_slice, mica__op_pad;
 
-/* The gradient of slice is pad, and that of pad is slice, with the same window. Axes that the window covers completely,
- * in either direction, keep an open extent. */
+/* The gradient of slice is pad, and the gradient of pad is slice, with the same window. Axes that the window covers
+ * completely, in either direction, keep an open extent. */
 static mica_status grad_window(const mica__grad *grad, const mica__op *other) {
   mica__window_attrs attrs = *(const mica__window_attrs *)mica__attrs_of(grad->y);
   mica_shape shape = mica_value_shape(grad->inputs[0]);
@@ -145,7 +146,7 @@ const mica__op mica__op_pad = {.name = "pad",
                                .launch = launch_pad,
                                .takes_strides = 1};
 
-/* A window that covers all of x. */
+/* Returns a window that covers all of x. */
 static mica__window_attrs whole(mica_value x) {
   mica__window_attrs attrs = {.shape.rank = mica_value_shape(x).rank};
   for (int32_t k = 0; k < attrs.shape.rank; k++) {

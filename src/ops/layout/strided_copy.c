@@ -62,7 +62,7 @@ typedef struct copying {
   bool flat;
 } copying;
 
-/* Launches `rows` rows from `row` on. */
+/* Launches the copy of `rows` rows from `row` on. */
 static mica_status launch_rows(mica_queue *queue, const copying *c, int64_t row, int64_t rows) {
   const plan *p = &c->p;
   mica__launch launch = mica__launch_of(c->kernel);

@@ -10,7 +10,7 @@ static MICA__ATTR_TABLE(to_shape, TO_SHAPE_ATTRS);
 /* --- reshape: the shape is what was asked for (MICA_DYNAMIC: what remains; MICA__COPY_DIM: as the operand's); with a
  * second operand it is that one's shape --- */
 
-/* The product of all known dimensions; false if it overflows. */
+/* Sets *count to the product of all known dimensions; false if it overflows. */
 static bool product(mica_shape shape, int64_t *count) {
   *count = 1;
   for (int32_t i = 0; i < shape.rank; i++)
@@ -32,7 +32,8 @@ static bool copy_dims(mica_shape from, mica_shape *to, int32_t *rest) {
   return true;
 }
 
-/* Resolves copied dimensions and the remaining one, which may stay open if the operand is open. */
+/* Sets *to to the asked shape, with copied dimensions and the remaining one filled in; this one may stay open if the
+ * operand is open. MICA_E_SHAPE if that is impossible. */
 static mica_status resolve(mica_shape from, mica_shape asked, mica_shape *to) {
   char tf[MICA_SHAPE_TEXT], ta[MICA_SHAPE_TEXT];
   int64_t have = 1, known = 1;

@@ -4,13 +4,13 @@
 
 #include <mica/graph.h>
 
-/* value summed over the axes along which `like` was broadcast to value's shape: the gradient of broadcasting. Null if
- * value is null, or if `like` has no gradient (not a floating type). */
+/* Returns value summed over the axes along which `like` was broadcast to value's shape: the gradient of
+ * broadcasting. Null if value is null, or if `like` has no gradient (its type is not floating). */
 mica_value mica__sum_to(mica_value value, mica_value like);
 
-/* value reshaped to the shape of like, which may be open and has the same number of elements. */
+/* Returns value reshaped to the shape of like, which may be open and has the same number of elements. */
 mica_value mica__reshape_like(mica_value value, mica_value like);
-/* value broadcast to the shape of like, which may be open. */
+/* Returns value broadcast to the shape of like, which may be open. */
 mica_value mica__expand_like(mica_value value, mica_value like);
 
 #endif

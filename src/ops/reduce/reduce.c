@@ -29,8 +29,8 @@ const mica__kernel_desc mica__reduce_rows = {MICA__KERNEL("reduce_rows", "reduce
                                              .has_room = has_room};
 const mica__kernel_desc mica__reduce_columns = {MICA__KERNEL("reduce_columns", "reduce/reduce.cl", params, variants)};
 
-/* If there are only a few long rows they are cut into chunks. The number of chunks depends on the sizes alone, not on
- * the device's units, so that one thread and two give the same bits. */
+/* The number of chunks into which few long rows are cut, and the fewest elements of a chunk. Chunks depend on the
+ * sizes alone, not on the device's units, so that one thread and two give the same bits. */
 #define WANTED_CHUNKS 64
 #define SMALLEST_CHUNK 2048
 
@@ -41,7 +41,7 @@ static int64_t chunk_of(mica_reduction reduction, int64_t outer, int64_t n, int6
   return chunk < SMALLEST_CHUNK ? (n < SMALLEST_CHUNK ? n : SMALLEST_CHUNK) : chunk;
 }
 
-/* Queues one launch, from (outer, n, inner) to (outer, chunks, inner). */
+/* Queues one launch, from x (outer, n, inner) to y (outer, chunks, inner). */
 static mica_status launch_pass(mica_queue *queue, const mica__variant *variant, mica_reduction reduction,
                                const mica__reduce_view *view, int64_t chunk, const mica_tensor *x, mica_tensor *y) {
   bool rows = view->inner == 1;

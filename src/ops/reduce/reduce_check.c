@@ -13,7 +13,7 @@
 /* True if a is larger than b; a NaN is the largest. */
 static bool above(double a, double b) { return a > b || (isnan(a) && !isnan(b)); }
 
-/* Reduces n elements of x, `step` apart; magnitude is the sum of their absolute values. */
+/* Reduces n elements of x, `step` apart; *magnitude receives the sum of their absolute values. */
 static double reference(mica_reduction reduction, const double *x, int64_t n, int64_t step, double *magnitude) {
   double sum = 0, best = x[0];
   int64_t at = 0;
@@ -39,7 +39,7 @@ static void references(mica_reduction reduction, const mica__reduce_view *v, con
     }
 }
 
-/* Random values with equal maxima, and in some cases a NaN. */
+/* Makes random values: for argmax whole numbers, so that maxima are equal; for the largest of floats with a NaN. */
 static mica_status make_input(mica__check *check, mica_reduction reduction, mica_dtype type, const mica__reduce_view *v,
                               mica__check_tensor *x) {
   int64_t count = v->outer * v->n * v->inner;
@@ -101,8 +101,8 @@ static mica_status check_group(mica__check *check, const mica__kernel_desc *desc
   return mica__check_end(&group);
 }
 
-/* The types for all variants; the first variant is checked with every type, because how a type is read does not depend
- * on the variant. */
+/* True for the types with which all variants are checked. The first variant is checked with every type, because how
+ * a type is read does not depend on the variant. */
 static bool is_plain(mica_dtype type) { return type == MICA_F32 || type == MICA_F16 || type == MICA_I64; }
 
 static mica_status check_reduce(mica__check *check) {

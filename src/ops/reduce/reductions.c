@@ -25,8 +25,8 @@ static mica_status infer_fold(const mica__type *inputs, int32_t input_count, voi
   return infer_reduce(inputs, attrs, true, out);
 }
 
-/* A second operand adds axes to sum over: those where it has extent 1 and the first operand has not. For open extents
- * they are found once these are known. The axes are kept. */
+/* A second operand adds axes to sum over: axes where it has extent 1 and the first operand has not. If extents are
+ * open, the axes are found once these are known. The axes are kept. */
 static mica_status infer_sum(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   mica__reduce_attrs *given = attrs;
   if (input_count == 1) return infer_reduce(inputs, attrs, true, out);
@@ -53,7 +53,7 @@ static double fold_prod(double so_far, double x) { return so_far * x; }
 static double fold_max(double so_far, double x) { return x > so_far || isnan(x) ? x : so_far; }
 static double fold_min(double so_far, double x) { return x < so_far || isnan(x) ? x : so_far; }
 
-/* The strides of the result along the axes of the operand: 0 along reduced ones. */
+/* Finds the strides of the result along the axes of the operand: 0 along reduced axes. */
 static void result_strides(const mica__eval *eval, int64_t stride[MICA_MAX_RANK]) {
   int64_t step = 1;
   for (int32_t i = eval->types[0].shape.rank - 1; i >= 0; i--) {
@@ -141,7 +141,8 @@ static mica_status grad_extreme(const mica__grad *grad) {
   return MICA_OK;
 }
 
-/* The product of the factors before and after each one. It needs no division, so a factor may be 0. One axis only. */
+/* The gradient of a factor is dy times the product of the factors before it and the product of the factors after it.
+ * This needs no division, so a factor may be 0. One axis only. */
 static mica_status grad_prod(const mica__grad *grad) {
   const mica__reduce_attrs *attrs = mica__attrs_of(grad->y);
   mica_value x = grad->inputs[0];

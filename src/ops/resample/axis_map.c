@@ -31,7 +31,7 @@ mica_status mica__map_outputs(const mica__axis_map *map, int64_t n, int64_t *out
              : mica__fail(MICA_E_SHAPE, "the axis would have %g elements, but must have fewer than 2^40", wanted);
 }
 
-/* The position of output o in the input axis, in elements. */
+/* Returns the position of output o in the input axis, in elements. */
 static double coordinate(const mica__axis_map *map, int64_t n, int64_t outputs, int64_t o) {
   double scale = scale_of(map, n), width = scale * (double)n, last = (double)(n - 1), x = (double)o;
   double middle = (double)n / 2 * (1 - (double)outputs / width);
@@ -103,7 +103,7 @@ static int64_t resize_taps(const mica__axis_map *map, int64_t n, int64_t outputs
 
 /* --- any map --- */
 
-/* Finds the elements of output o, in rising order except for repeated ones at edges. Returns their number. */
+/* Finds the elements of output o, in rising order except for repeated ones at edges. Returns how many they are. */
 static int64_t taps_of(const mica__axis_map *map, int64_t n, int64_t outputs, int64_t o, tap *taps) {
   if (map->kind == MICA__MAP_RESIZE) return resize_taps(map, n, outputs, o, taps);
   if (map->kind == MICA__MAP_IDENTITY) {
@@ -118,7 +118,7 @@ static int64_t taps_of(const mica__axis_map *map, int64_t n, int64_t outputs, in
   return window.count;
 }
 
-/* The most taps that an output can have. */
+/* Returns the most taps that an output can have. */
 static int64_t most_taps(const mica__axis_map *map, int64_t n) {
   if (map->kind == MICA__MAP_WINDOW) return map->window.outputs ? n + 1 : map->window.size < n ? map->window.size : n;
   return map->kind == MICA__MAP_RESIZE ? 2 - 2 * reach(map, shrink_of(map, n)) : 1;

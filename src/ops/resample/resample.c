@@ -180,7 +180,7 @@ static mica_status evaluate_resample(const mica__eval *eval) {
   return MICA_OK;
 }
 
-/* The table of the transposed map. */
+/* Returns the table of the transposed map. */
 static mica_value transposed(mica_value table) {
   const mica__node *node = mica__graph_node(table.graph, table.id);
   mica__table_attrs attrs = *(const mica__table_attrs *)node->attrs;
@@ -212,10 +212,11 @@ static const mica__variant lines_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU
 static const mica__kernel_desc resample_lines = {
     MICA__KERNEL("resample_lines", "resample/resample.cl", params, lines_variants)};
 
-/* The bytes that a row takes in local memory. */
+/* Returns the bytes that a row takes in local memory. */
 static size_t line_bytes(const sizes *s, mica_dtype dtype) { return ((size_t)s->W + 1) * (dtype == MICA_F64 ? 8 : 4); }
 
-/* On a CPU a work-item computes whole rows; elsewhere one element, so that adjacent work-items share their reads. */
+/* Chooses the kernel. If rows and columns are resampled, a work-item on a CPU computes whole rows, if these fit
+ * local memory; elsewhere a work-item computes one element, so that adjacent ones share their reads. */
 static const mica__kernel_desc *kernel_of(const mica__exec *exec, const sizes *s) {
   const mica_device_info *device = mica_engine_device(mica__queue_engine(exec->queue));
   if (exec->input_count != WITH_COLUMNS) return &resample_rows;

@@ -21,17 +21,20 @@ typedef enum mica__map_divisor {
 /* Plain data: it is stored in a node's attributes. */
 typedef struct mica__axis_map {
   int64_t kind;
-  mica__resample_window window; /* WINDOW */
+  mica__resample_window window; /* What a window's sum is divided by: 1, the number of its elements inside the axis,
+                                 * or their number with padding. */
   int64_t divisor;
   int64_t outputs; /* RESIZE: 0 for floor(n scale) */
   int64_t mode, coordinates, nearest, exclude_outside, antialias;
   double scale, cubic_a, crop_start, crop_end; /* a scale of 0 means outputs / n */
 } mica__axis_map;
 
-/* The number of outputs for an axis of n elements. */
+/* Sets *outputs to the number of outputs for an axis of n elements. MICA_E_SHAPE if a window does not fit, or there
+ * would be 2^40 or more. */
 mica_status mica__map_outputs(const mica__axis_map *map, int64_t n, int64_t *outputs);
 
-/* The most elements of any output, at least 1; for the transposed map, the most outputs that use one element. */
+/* Sets *taps to the most elements that any output has, at least 1; for the transposed map, to the most outputs that
+ * use one element. */
 mica_status mica__map_taps(const mica__axis_map *map, int64_t n, bool transposed, int64_t *taps);
 /* Fills the tables, taps x outputs (for the transposed map taps x n); either may be NULL. */
 mica_status mica__map_tables(const mica__axis_map *map, int64_t n, bool transposed, int64_t taps, double *index,
@@ -39,10 +42,10 @@ mica_status mica__map_tables(const mica__axis_map *map, int64_t n, bool transpos
 
 extern const mica__op mica__op_resample, mica__op_resample_index, mica__op_resample_weight;
 
-/* A node of resample_index or resample_weight: that table of a map for an axis of x. */
+/* Adds a node of resample_index or resample_weight: this table of a map for an axis of x. */
 mica_value mica__axis_table(const mica__op *table, mica_value x, int32_t axis, const mica__axis_map *map);
 
-/* Resamples axis k of x, which is floating, by maps[k]. */
+/* mica__resample resamples every axis k of x, which is floating, by maps[k]; mica__resample_axis only one. */
 mica_value mica__resample(mica_value x, const mica__axis_map *maps);
 mica_value mica__resample_axis(mica_value x, int32_t axis, const mica__axis_map *map);
 

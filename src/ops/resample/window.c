@@ -40,7 +40,7 @@ mica_status mica__resample_window_outputs(const mica__resample_window *window, i
   return MICA_OK;
 }
 
-/* The number of elements of begin, begin + step, ... before end. */
+/* Returns the number of elements of begin, begin + step, ... before end. */
 static int64_t count_steps(int64_t begin, int64_t end, int64_t step) {
   return end > begin ? (end - begin + step - 1) / step : 0;
 }

@@ -12,7 +12,7 @@ typedef struct deform {
 
 static int64_t or_one(int64_t value) { return value ? value : 1; }
 
-/* MICA_E_SHAPE, with the shapes, if they do not fit. */
+/* Sets *d. MICA_E_SHAPE, with the shapes, if they do not fit. */
 static mica_status find_extents(mica_value x, mica_value offset, mica_value mask, mica_value w,
                                 const mica_conv_config *config, deform *d) {
   mica_shape sx = mica_value_shape(x), so = mica_value_shape(offset), sw = mica_value_shape(w),
@@ -49,7 +49,8 @@ static mica_status find_extents(mica_value x, mica_value offset, mica_value mask
                            mica_shape_format(sx, tx), mica_shape_format(sw, tw), mica_shape_format(so, to));
 }
 
-/* The positions of the filters' elements along an axis of the image without offsets: (R S, P, 1) or (R S, 1, Q). */
+/* Returns the positions of the filters' elements along an axis of the image, before offsets move them: (R S, P, 1)
+ * or (R S, 1, Q). */
 static mica_value positions(mica_graph *graph, const deform *d, int axis, mica_dtype dtype) {
   int64_t taps = d->taps[0] * d->taps[1], count = d->out[axis];
   mica_shape shape = {3, {taps, axis ? 1 : count, axis ? count : 1}};

@@ -28,7 +28,7 @@ static double padded(const mica__sample_attrs *how, double u, double size, doubl
   return v > 0 ? size - 1 : 0;
 }
 
-/* The cubic of Keys 1981 with a = -0.75, and its slope. */
+/* Returns the cubic of Keys 1981 with a = -0.75, and its slope. */
 static double cubic(double d, double *slope) {
   const double a = -0.75, s = fabs(d), sign = d < 0 ? -1 : 1;
   *slope = s <= 1 ? sign * (3 * (a + 2) * s - 2 * (a + 3)) * s : s < 2 ? sign * a * ((3 * s - 10) * s + 8) : 0;

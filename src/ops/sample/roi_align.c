@@ -3,15 +3,16 @@
 #include "base/error.h"
 #include "ops/sample/sample.h"
 
-/* Along one axis: the positions of the samples, from the boxes' edges (K, 1). */
+/* The samples of all K boxes along one axis, `per` for each cell of the result. */
 typedef struct span {
   mica_value positions; /* (K, cells per) */
-  mica_value inside;    /* bool: at most a pixel outside the image */
-  mica_value samples;   /* adaptive: per cell of each box, (K, 1); else null */
+  mica_value inside;    /* bool: the sample is at most a pixel outside the image and, if adaptive, one of its cell's */
+  mica_value samples;   /* adaptive: how many each cell of a box has, (K, 1); else null */
 } span;
 
-/* The relative positions (0 to 1) of cells * per samples in each box, (K, cells * per), if the number of samples per
- * cell differs between boxes. */
+/* Returns the relative positions (0 to 1) of cells * per samples in each box, (K, cells * per), if the number of
+ * samples per cell differs between boxes. Sets s->samples to this number, at most `per`, and s->inside to the
+ * samples that count. */
 static mica_value adaptive_steps(mica_value boxes, int64_t cells, int64_t per, mica_value size, span *s) {
   mica_value numbers = mica_range(boxes.graph, MICA_I64, cells * per),
              each = mica_scalar(boxes.graph, MICA_I64, (double)per);
@@ -75,7 +76,7 @@ mica_value mica_roi_align(mica_value x, mica_value boxes, mica_value images, con
   boxes = mica_stop_gradient(mica__widen(boxes));
   span v = span_of(boxes, 1, c.height, c.sampling, shape.dim[2], &c);
   span u = span_of(boxes, 0, c.width, c.sampling, shape.dim[3], &c);
-  /* (K, rows, columns) of both. */
+  /* Combine both axes: (K, rows, columns). */
   mica_value zero = mica__number(boxes, 0), ys = mica__insert_axis(v.positions, 2),
              xs = mica__insert_axis(u.positions, 1), none = mica_mul(mica_add(xs, ys), zero);
   mica_value pair[] = {mica__insert_axis(mica_add(xs, none), 3), mica__insert_axis(mica_add(ys, none), 3)};

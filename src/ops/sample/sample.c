@@ -1,4 +1,5 @@
-/* Reads between elements, and the gradients: operands x and grid, for gradients dy, and optionally the images. */
+/* Reads x between its elements, and the gradients of this. The operands are x, the grid, for gradients dy, and last,
+ * if they are given, the images. */
 #include "ops/sample/sample.h"
 
 #include "base/arith.h"
@@ -89,7 +90,7 @@ static mica_status infer_grad_grid(const mica__type *inputs, int32_t input_count
 
 /* --- the reference --- */
 
-/* The state of a walk that calls `each` for every point of the grid with its image and taps. */
+/* The state of walk_points, which calls `each` for every point of the grid, with the point's image and taps. */
 typedef struct walk {
   const mica__eval *eval;
   extents e;
@@ -270,7 +271,7 @@ static mica_status check_which(mica__check *check, const mica__op *op, int32_t w
       c.bound[c.input_count] = (double)x[i].dim[0];
       c.inputs[c.input_count++] = (mica__type){i == 2 ? MICA_I64 : MICA_I32, {1, {grid[i].dim[0]}}};
     }
-    /* The gradient of an element of x sums over all points of the grid, that of a point over all channels. */
+    /* The gradient of an element of x sums over all points of the grid, the gradient of a point over all channels. */
     if (with_dy) c.terms *= 5;
     list[i] = c;
   }

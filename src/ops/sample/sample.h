@@ -27,7 +27,8 @@ typedef struct mica__sample_point {
   double weight[MICA__SAMPLE_TAPS], slope[3][MICA__SAMPLE_TAPS];
 } mica__sample_point;
 
-/* Finds the taps in double, for references. size: d, h, w, or 1, h, w for two axes; dims: 2 or 3; grid: x, y, z. */
+/* Finds the taps of a point in double, for references. size: d, h, w, or 1, h, w for two axes; dims: 2 or 3; grid:
+ * x, y, z. */
 void mica__sample_point_of(const mica__sample_attrs *how, const int64_t size[3], int32_t dims, const double *grid,
                            mica__sample_point *point);
 

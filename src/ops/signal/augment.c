@@ -6,15 +6,15 @@
 
 #define MOST_MASKS 32
 
-/* 0, 1, 2, ... along an axis, in x's shape. */
+/* Returns 0, 1, 2, ... along an axis, in x's shape. */
 static mica_value positions(mica_value x, int32_t axis) { return mica_cumsum(mica_full_like(x, 1), axis, true, false); }
 
 static mica_value uniform(mica_value step, mica_value like, uint64_t seed) {
   return mica_random_uniform(step, like, seed, 0, 1);
 }
 
-/* True if position lies in a random range of up to `most` elements, within `extent`, that is drawn per sample; like is
- * (N, 1, 1). */
+/* True where position lies in a random range of up to `most` elements, within `extent`, that is drawn per sample;
+ * like is (N, 1, 1). */
 static mica_value in_range(mica_value position, mica_value extent, int64_t most, mica_value like, mica_value step,
                            uint64_t seed) {
   mica_value width = mica_floor(mica_affine(uniform(step, like, seed), (double)most + 1, 0));
@@ -57,7 +57,7 @@ mica_value mica_spec_augment(mica_value x, mica_value step, const mica_spec_augm
   return y;
 }
 
-/* (N, 1) from x (N, T); only its shape is used. */
+/* Returns (N, 1) from x (N, T), of which only the shape is used. */
 static mica_value one_each(mica_value x) {
   const int64_t zero[] = {0};
   return mica_gather(x, mica_constant(x.graph, MICA_I64, MICA_SHAPE(1), zero), 1);

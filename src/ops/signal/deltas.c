@@ -18,7 +18,7 @@ static void weights_of(int64_t width, int32_t order, double *weights) {
   for (int64_t k = 0; k < width; k++) weights[k] /= squares;
 }
 
-/* Weighted sums of `width` neighbours in rows (R, F). */
+/* Returns the weighted sums of `width` neighbours in rows (R, F). */
 static mica_value weighted(mica_value rows, int64_t width, const double *weights, mica_signal_pad pad) {
   mica_value y = mica_matmul(mica_frames(rows, width, 1, pad), mica__signal_matrix("deltas", rows, weights, width, 1));
   return mica_reshape(y, MICA_SHAPE(MICA__COPY_DIM(0), MICA__COPY_DIM(1)));

@@ -99,7 +99,7 @@ mica_value mica_mel_filters(mica_graph *graph, const mica_mel_config *config) {
   return resolve("mel_filters", like, config, &c) ? filters("mel_filters", like, &c) : (mica_value){0};
 }
 
-/* (N, F, mels) in f32 or f64; defaults are filled in already. */
+/* Returns (N, F, mels) in f32 or f64; the config's defaults are already filled in. */
 static mica_value mel_frames(mica_value x, const mica_mel_config *c) {
   mica_value power = mica_magnitude(mica__spectra(x, &c->stft), c->power);
   return mica_matmul(power, filters("mel", x, c));

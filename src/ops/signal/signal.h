@@ -1,4 +1,4 @@
-/* ops/signal/signal.h: the ops behind spectrograms, as nodes. */
+/* ops/signal/signal.h: the ops of which spectrograms are made, as nodes. */
 #ifndef MICA_OPS_SIGNAL_SIGNAL_H
 #define MICA_OPS_SIGNAL_SIGNAL_H
 
@@ -19,16 +19,16 @@ mica_value mica__overlap_add(mica_value frames, mica_value like, int64_t length,
  * the imaginary part: (..., m, 1 or 2). The exponent's sign is + if `inverse`. */
 mica_value mica__dft(mica_value x, int64_t n, int64_t m, bool inverse, bool real);
 
-/* A constant matrix in like's dtype from doubles. If values is NULL, memory was short: records this error and returns
- * null. */
+/* Makes a constant matrix in like's dtype from doubles. If values is NULL, because memory was short, records this
+ * error and returns null. */
 mica_value mica__signal_matrix(const char *op, mica_value like, const double *values, int64_t rows, int64_t columns);
 
 /* Copies config with defaults in place of zeros; false after recording an error. */
 bool mica__stft_resolve(const char *op, mica_value x, const mica_stft_config *config, mica_stft_config *out);
-/* The `width` values of the window (after mica__stft_resolve), divided by their norm if the config says so. The caller
- * frees them; NULL if memory is short. */
+/* Returns the `width` values of the window (after mica__stft_resolve), divided by their norm if the config says so.
+ * The caller frees them; NULL if memory is short. */
 double *mica__stft_window(const mica_stft_config *config);
-/* x (N, T) as (N, F, length / 2 + 1, 2), after mica__stft_resolve; x is f32 or f64. */
+/* Transforms x (N, T) to spectra (N, F, length / 2 + 1, 2), after mica__stft_resolve; x is f32 or f64. */
 mica_value mica__spectra(mica_value x, const mica_stft_config *config);
 
 #endif

@@ -30,7 +30,7 @@ bool mica__stft_resolve(const char *op, mica_value x, const mica_stft_config *gi
          mica__builder_number(op, x, "the pre-emphasis", out->preemphasis, -1, 1);
 }
 
-/* The number of zeros before a window of `width` in a frame of `length`. */
+/* Returns the number of zeros before a window of `width` in a frame of `length`. */
 static int64_t offset_of(const mica_stft_config *c) { return c->snip ? 0 : (c->length - c->width) / 2; }
 
 double *mica__stft_window(const mica_stft_config *c) {
@@ -47,7 +47,7 @@ double *mica__stft_window(const mica_stft_config *c) {
   return w;
 }
 
-/* Frames of `width` samples: the windowed middle of frames of `length`. */
+/* Cuts x into frames of `width` samples, not yet windowed: the parts under the window of frames of `length`. */
 static mica_value window_frames(mica_value x, const mica_stft_config *c) {
   int64_t pad = c->pad == MICA_SIGNAL_PAD_NONE ? 0 : c->length / 2, offset = offset_of(c);
   return mica__frames(x, c->width, c->hop, c->pad, pad - offset, c->snip ? 0 : pad - (c->length - c->width - offset));
@@ -70,7 +70,7 @@ static void fold_preparation(const mica_stft_config *c, double *waves, int64_t c
   }
 }
 
-/* Frames times windowed cosines and negative sines: (N, F, 2 bins). */
+/* Returns frames times windowed cosines and negative sines: (N, F, bins, 2). */
 static mica_value product(mica_value frames, const mica_stft_config *c, const double *window) {
   const int64_t bins = c->length / 2 + 1, offset = offset_of(c);
   double *waves = malloc((size_t)(c->width * 2 * bins) * sizeof *waves);
@@ -100,8 +100,8 @@ static mica_value transformed(mica_value frames, const mica_stft_config *c, cons
   return mica_rfft(frames, c->length);
 }
 
-/* Marks spectra as the result of one transform of windowed frames, if frames are not preprocessed. A separate node for
- * the window would change the random numbers that a network's layers draw. */
+/* Marks spectra as the result of one transform of windowed frames (ir/graph.h), if frames are not preprocessed. A
+ * separate node for the window would change the random numbers that a network's layers draw. */
 static mica_value marked(mica_value y, mica_value x, const mica_stft_config *c) {
   if (c->snip || c->centered_values || c->preemphasis != 0) return y;
   const double numbers[] = {(double)c->length, (double)c->hop,    (double)c->width,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define MOST_LENGTH ((int64_t)1 << 24)
-/* Prime factors up to this become stages, which add as many terms per number; a convolution costs about 60. */
+/* Prime factors up to this become stages. A stage of radix p adds p terms per number; a convolution costs about 60. */
 #define MOST_RADIX 61
 
 mica_value mica__signal_matrix(const char *op, mica_value like, const double *values, int64_t rows, int64_t columns) {
@@ -23,7 +23,7 @@ static bool needs_convolution(int64_t n) {
 
 /* --- Bluestein 1970: with w[k] = e^(-+ pi i k k / n), y[k] = w[k] sum_j (x[j] w[j]) / w[k - j] --- */
 
-/* x (..., k, 1 or 2) times the complex numbers (k, 2). */
+/* Returns x (..., k, 1 or 2) times the complex numbers (k, 2). room: scratch of the same size as w. */
 static mica_value times(mica_value x, const double *w, int64_t k, double *room) {
   const int32_t last = mica_value_shape(x).rank - 1;
   if (mica_value_shape(x).dim[last] == 1) return mica_mul(x, mica__signal_matrix("fft", x, w, k, 2));
@@ -33,7 +33,7 @@ static mica_value times(mica_value x, const double *w, int64_t k, double *room) 
   return mica_add(straight, mica_mul(mica_flip(x, MICA_AXES(-1)), mica__signal_matrix("fft", x, room, k, 2)));
 }
 
-/* A spectrum (..., k, 2) times the spectrum of one row, (k, 2). */
+/* Returns a spectrum (..., k, 2) times the spectrum of one row, (k, 2). */
 static mica_value times_value(mica_value x, mica_value w) {
   mica_value re = mica_slice(w, -1, 0, 1, 1), im = mica_slice(w, -1, 1, 2, 1);
   const double signs[] = {-1, 1};
@@ -94,7 +94,7 @@ static bool take(const char *op, mica_value *x, int32_t parts, int64_t most) {
   return true;
 }
 
-/* n, or `own` if n is 0; 0 after recording an error. */
+/* Returns n, or `own` if n is 0; 0 after recording an error. */
 static int64_t length_of(const char *op, mica_value x, int64_t n, int64_t own) {
   if (n == 0) n = own;
   if (n >= 1 && n <= MOST_LENGTH) return n;

@@ -9,14 +9,14 @@
 #include "runtime/launch.h"
 #include "runtime/workspace.h"
 
-/* Comparing n elements with each other takes n n steps in one launch, a radix sort about 30 n in fourteen launches or
- * more. */
+/* To compare n elements with each other takes n n steps in one launch; a radix sort takes about 30 n steps in
+ * fourteen launches or more. */
 #define MOST_RANKED 64
-/* The smallest block on a CPU, in elements, and the most blocks of all rows: more than cores, so that none waits for
- * long. */
+/* The smallest block on a CPU, in elements, and the most blocks of all rows together: more blocks than cores, so
+ * that no core waits for long. */
 #define LEAST_BLOCK 4096
 #define MOST_BLOCKS 128
-/* The block that a GPU's work-item takes alone, in elements. */
+/* The elements that a GPU's work-item takes alone, in ops that read an order (mica__sort_blocks). */
 #define GPU_BLOCK 16
 /* The values of the digits that a pass of a GPU counts, and the fewest work-items of its groups. */
 #define GPU_DIGITS 16
@@ -95,7 +95,7 @@ static mica_status key_kernel(const sort *s, const mica__kernel_desc *desc, mica
   return mica__kernel_get(mica__queue_engine(s->exec->queue), desc, values, NULL, kernel);
 }
 
-/* sort_keys or sort_rank. */
+/* Launches sort_rank if `rank`, else sort_keys. */
 static mica_status launch_keys(const sort *s, const mica_tensor *x, bool rank) {
   mica__kernel *kernel = NULL;
   int64_t count = s->r.outer * s->r.n * s->r.inner;
@@ -114,8 +114,8 @@ static mica_status launch_keys(const sort *s, const mica_tensor *x, bool rank) {
   return mica__queue_submit(s->exec->queue, &launch);
 }
 
-/* The values of a kernel of a pass. A GPU's work-group has counters in local memory, for each work-item one per digit
- * and one for a sum. If there is no room for them, the group has LEAST_GROUP work-items. */
+/* Gets the values of a kernel of a pass. A GPU's work-group has counters in local memory, for each work-item one per
+ * digit and one for a sum. If there is no room for them, the group has LEAST_GROUP work-items. */
 static mica_status pass_values(const sort *s, const mica__kernel_desc *desc, int32_t *values) {
   const mica_device_info *device = mica_engine_device(mica__queue_engine(s->exec->queue));
   MICA_TRY(mica__exec_values(s->exec, desc, values));

@@ -12,14 +12,15 @@ extern const mica__op mica__op_sort, mica__op_unique, mica__op_segment_sum;
  * negative ones from its end, in rising order; invalid ones come last. */
 typedef enum mica__order_kind { MICA__ORDER_RISING, MICA__ORDER_FALLING, MICA__ORDER_INDEX } mica__order_kind;
 
-/* *order is a workspace of i32 (outer inner, n), where x is (outer, n, inner), contiguous: element [o inner + i][r] is
- * j if x[o, j, i] is the r-th of its row. Equal elements come in rising j. The caller destroys it after queueing its
- * readers. The time grows with outer inner n alone, and for an INDEX with the digits of extent. */
+/* Makes *order, a workspace of i32 (outer inner, n), where x is (outer, n, inner), contiguous: element [o inner +
+ * i][r] is j if x[o, j, i] is the r-th of its row. Equal elements come in rising j. The caller destroys it after
+ * queueing its readers. The time grows with outer inner n alone, and for an INDEX with the digits of extent.
+ * MICA_E_OVERFLOW if n or extent is too large for 32 bits. */
 mica_status mica__sort_order(const mica__exec *exec, const mica_tensor *x, mica__rows r, mica__order_kind kind,
                              int64_t extent, mica_tensor **order);
 
-/* values[o, q, i] = x[o, j, i] and indices[o, q, i] = j, in i64, for the first k elements j of each row of an order;
- * either may be NULL. */
+/* Writes values[o, q, i] = x[o, j, i] and indices[o, q, i] = j, in i64, for the first k elements j of each row of an
+ * order; either may be NULL. */
 mica_status mica__sort_results(const mica__exec *exec, const mica_tensor *x, mica__rows r, int64_t k,
                                const mica_tensor *order, const mica_tensor *values, const mica_tensor *indices);
 
@@ -28,7 +29,7 @@ mica_status mica__sort_results(const mica__exec *exec, const mica_tensor *x, mic
 typedef struct mica__blocks {
   int64_t count, size;
 } mica__blocks;
-/* The recommended blocks for ops that read the rows of an order. */
+/* Returns the recommended blocks for ops that read the rows of an order. */
 mica__blocks mica__sort_blocks(const mica__exec *exec, mica__rows r);
 /* Replaces each element of x (rows, n), i32, by the sum of the elements before it in its row. */
 mica_status mica__sort_scan(const mica__exec *exec, const mica_tensor *x, int64_t rows, int64_t n);

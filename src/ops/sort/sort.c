@@ -26,7 +26,7 @@ typedef struct element {
   int64_t at;
 } element;
 
-/* Negative if a precedes b; a NaN precedes all numbers. */
+/* Negative if a precedes b; a NaN precedes all numbers, and equal values keep their order. */
 static int compare_rising(const void *a, const void *b) {
   const element *x = a, *y = b;
   int order =
