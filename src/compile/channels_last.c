@@ -115,7 +115,7 @@ static mica_status put_transposed(const choosing *c, int32_t from, bool to_last,
   return MICA_OK;
 }
 
-/* The value as a view in the layout in which it is not made. */
+/* The value as a view in the layout that is not its own. */
 static mica_status other_view(const choosing *c, int32_t id, int32_t *out) {
   if (!c->view[id - 1])
     MICA_TRY(put_transposed(c, c->map[id - 1], !c->is_last[id - 1], node_at(c, id)->pass, &c->view[id - 1]));

@@ -76,8 +76,8 @@ static mica_status take_over(fusing *a, mica__node *user, mica__node *node, int3
 
 static bool takes_halves(const mica__node *node, int32_t k) { return k < 32 && node->op->takes_halves >> k & 1; }
 
-/* Sets narrow[id - 1] for views that are read only as operands that launches take as halves, directly or through
- * views. */
+/* Sets narrow[id - 1] for views that are read only as operands that launches take in half precision, directly or
+ * through views. */
 static void find_narrow(const fusing *a) {
   for (int32_t id = 1; id <= a->graph->count; id++)
     a->narrow[id - 1] = a->needed[id - 1] && !a->wanted[id - 1] && node_at(a, id)->op->kind == MICA__OP_VIEW;
@@ -107,7 +107,7 @@ static void look_at_halves(const fusing *a, int32_t id) {
   view->type.dtype = node_at(a, view->inputs[0])->type.dtype;
 }
 
-/* Makes a launch read the halves themselves. */
+/* Makes a launch read operands in half precision directly, without their casts to f32. */
 static void take_halves(const fusing *a, mica__node *node) {
   for (int32_t k = 0; k < node->input_count; k++) {
     const int32_t halves = takes_halves(node, k) ? widened(a, node->inputs[k], node->pass) : 0;

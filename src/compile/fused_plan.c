@@ -10,7 +10,7 @@
 /* Tuned on PoCL; see "fused kernels" in tests/bench. */
 #define CPU_WIDTH 16
 #define CPU_CHUNK 8192       /* elements of a pointwise chunk */
-#define CPU_TILE_CHUNK 256   /* the same if it reads across lanes */
+#define CPU_TILE_CHUNK 256   /* elements of a pointwise chunk that reads across lanes */
 #define CPU_UNIT 16384       /* the number of elements worth a work-item */
 #define CPU_WORK_ITEMS 16    /* but not fewer work-items than this */
 #define CPU_CACHE (64 << 10) /* bytes of local memory for rows: fits the first two cache levels */
@@ -263,7 +263,7 @@ static void choose_cached(const mica__fused *fused, mica__fused_plan *plan) {
   bool needed[MICA__FUSED_INSTRS], again[MICA__FUSED_INSTRS];
   int32_t last = fused->rank - 1;
   int64_t room = plan->target.device_class == MICA__ON_CPU ? CPU_CACHE : GPU_CACHE;
-  /* Half of it, because reductions that a group shares need some as well. */
+  /* At most half of the local memory, because reductions that a group shares need some too. */
   if ((uint64_t)room > plan->target.local_bytes / 2) room = (int64_t)(plan->target.local_bytes / 2);
   for (int32_t k = 0; k < fused->count; k++) plan->cached[k] = -1;
   if (!fused->reduced || plan->inner != last || plan->lane != last || plan->cut >= 0) return;

@@ -106,8 +106,8 @@ static void write_flat(mica__fused_writer *w, int32_t walk) {
   write_flat_loop(w, walk, "rest_from", "left");
 }
 
-/* Keeps a CPU's compiler from making vectors of the loop that follows, which has fewer steps than a vector has lanes:
- * that takes an eighth of the time in which a generated kernel is compiled. */
+/* Keeps a CPU's compiler from making vectors of the loop that follows, which has fewer steps than a vector has
+ * lanes. Trying to would take an eighth of the time in which a generated kernel is compiled. */
 static void write_short_loop(mica__fused_writer *w) {
   if (w->plan->target.device_class == MICA__ON_CPU)
     mica__write_line(w, "_Pragma(\"clang loop vectorize(disable) unroll(disable)\")");

@@ -42,7 +42,7 @@ bool mica__fused_split_choose(const mica__fused *fused, const mica__fused_plan *
     wanted = GPU_ITEMS / plan->group;
     least = (int64_t)GPU_EACH * plan->group;
   } else if (!cpu) {
-    /* Here each work-item walks columns of its own. */
+    /* Each work-item walks columns of its own. */
     wanted *= plan->local;
     each = plan->local;
   }

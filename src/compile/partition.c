@@ -14,8 +14,8 @@
  * small beside it. */
 #define AGAIN_NODES 4
 #define SMALL_SHARE 16
-/* With fewer rows than this, longer than LONG_ROW, a row kernel has too little parallel work to store elements as
- * well. */
+/* With fewer rows than this, each longer than LONG_ROW, a row kernel has too little parallel work to store elements
+ * as well. */
 #define FEW_ROWS 16
 #define LONG_ROW 16384
 

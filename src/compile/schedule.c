@@ -195,9 +195,9 @@ static int32_t updated_by(const schedule *s, int32_t id) {
   return step->fused ? 0 : mica__partition_updated(s->partition->graph, id);
 }
 
-/* An assignment's value may come from a chain of launches, each of which updates the result of the one before and alone
- * reads it. Returns the result of the first of them, which updates the parameter itself; 0 if there is no such
- * chain. */
+/* An assignment's value may come from a chain of launches: each updates the result of the launch before it, which
+ * nothing else reads. Returns the result of the first launch, which updates the parameter itself; 0 if there is no
+ * such chain. */
 static int32_t first_update(const schedule *s, mica__assignment a) {
   for (int32_t id = a.value, from; (from = updated_by(s, id)) != 0; id = from) {
     if (from == a.parameter) return id;
