@@ -30,9 +30,10 @@ typedef struct mica__collective {
 
 /* Checks a transfer against the contract in mica/dist.h. */
 mica_status mica__collective_check(const mica_transfer *transfer, int32_t rank, int32_t ranks);
-/* Sets *c up and allocates its memory. After a failure too, release it. */
+/* Sets *c up and allocates its memory. Must be released, even after a failure. */
 mica_status mica__collective_prepare(mica__collective *c, const mica_transfer *transfer, int32_t rank, int32_t ranks);
-/* Continues as far as messages have arrived; never blocks. *moved: there was progress. */
+/* Continues as far as messages have arrived; never blocks. Sets *moved after progress and *done at the end, and
+ * neither to false. */
 mica_status mica__collective_advance(mica__collective *c, const mica_transport *transport, bool *moved, bool *done);
 /* The rank whose message is missing, preferably one to receive; -1: none. */
 int32_t mica__collective_misses(const mica__collective *c);

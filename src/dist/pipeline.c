@@ -26,7 +26,7 @@ struct mica_pipeline {
   mica__link before;      /* numbers of dropouts and values before the stage */
   half forward, backward; /* the last stage has no forward session */
   mica_stage *stage_of;
-  mica_tensor *first_x, *target, *rate; /* first_x: in the first stage; target: in the last; rate: of learning */
+  mica_tensor *first_x, *target, *rate; /* first_x: in the first stage; target: in the last; rate: the learning rate */
   bool learns;                          /* the stage has weights */
   int64_t runs;                         /* number of backward passes; it is the network's step */
   const char *inputs, *targets;         /* of the current step */

@@ -231,7 +231,7 @@ mica_status mica_stage_run(mica_stage *s) {
   mica_status status = run_step(s);
   s->stats.seconds += mica__clock() - from;
   if (status == MICA_OK) return MICA_OK;
-  /* Aborts, because other stages would wait for this one; that also ends its own requests. */
+  /* Aborts, because other stages would wait for this one; the abort also ends this stage's own requests. */
   char *sentence = mica__strdup(mica_error_message());
   mica_communicator_abort(s->config.communicator, sentence ? sentence : "");
   (void)wait_for_sends(s);
