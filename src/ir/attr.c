@@ -63,7 +63,7 @@ bool mica__attrs_equal(const mica__attr_list *list, const void *a, const void *b
   for (int32_t i = 0; list && i < list->count; i++) {
     const mica__attr *attr = &list->rows[i];
     const void *x = field(attr, a), *y = field(attr, b);
-    /* A shape has padding bytes between its fields. */
+    /* Shapes are not compared as bytes, because they have padding between their fields. */
     if (attr->kind == MICA__ATTR_SHAPE ? !mica_shape_equal(*(const mica_shape *)x, *(const mica_shape *)y)
                                        : memcmp(x, y, field_bytes[attr->kind]) != 0)
       return false;

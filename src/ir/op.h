@@ -20,8 +20,7 @@ typedef enum mica__op_kind {
   MICA__OP_REDUCE,    /* reduces axes; attributes are mica__reduce_attrs */
   MICA__OP_VIEW,      /* a view of input 0's elements, which `view` describes: reshape, transpose, expand, slice,
                        * flip */
-  MICA__OP_SHAPE,     /* depends only on its inputs' shapes; a constant, which `evaluate` computes, once these are
-                       * known */
+  MICA__OP_SHAPE,     /* depends only on its inputs' shapes; once they are known, a constant that `evaluate` computes */
   MICA__OP_LAUNCH,    /* queues kernels of its own (`launch`), or computes on the host (`host`, `begin`) */
   MICA__OP_RESULT,    /* a further result of its input's node: no work */
 } mica__op_kind;
@@ -181,7 +180,7 @@ typedef struct mica__op {
   mica__op_kind kind;
   int32_t min_inputs, max_inputs; /* with optional operands: number of required ones, which come first; number of all */
   int32_t results;                /* number of results; 0: 1 */
-  const mica__attr_list *attrs;   /* NULL: none; the struct itself is a void * below */
+  const mica__attr_list *attrs;   /* NULL: none; functions below take the struct as a void * */
   /* Accepted and produced dtypes, such as "n0>b": one letter per operand, the last one for all further operands, then
    * one per result. f float, i integer, n number (both), b bool, x i32 or i64, * any; a digit: the dtype of that
    * operand. Results: b bool, s i32, l i64, or a digit. Without '>' infer sets dtypes; NULL accepts any. Letters and

@@ -11,8 +11,8 @@
 /* Returns the first node, from id on, that changes something: follows the nodes that change nothing to their
  * operand. */
 int32_t mica__pattern_behind(const mica_graph *graph, int32_t id);
-/* True if the node is this op with at most four operands. inputs (may be NULL) receives the operands, followed in the
- * same way; 0 if absent. The caller tries both orders of an op that commutes. */
+/* True if the node is this op with at most four operands. inputs (may be NULL) receives the operands, looked through
+ * like mica__pattern_behind; 0 if absent. The caller tries both orders of an op that commutes. */
 bool mica__pattern_op(const mica_graph *graph, int32_t id, const mica__op *op, int32_t inputs[4]);
 /* True if the value is one number everywhere, whatever its shape; also for views of such a value, and for casts between
  * floating types or of a whole number from 0 to 127, except to bool. Constants with more than 64 elements are not
