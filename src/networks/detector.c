@@ -72,7 +72,8 @@ static mica_value extreme(const mica_value d[4], bool largest) {
                  : mica_minimum(mica_minimum(d[0], d[1]), mica_minimum(d[2], d[3]));
 }
 
-/* sqrt(min(l, r) / max(l, r) min(t, b) / max(t, b)); 0 outside of the box. */
+/* sqrt(min(l, r) / max(l, r) min(t, b) / max(t, b)), with the point's distances to the four sides; 0 outside of the
+ * box. */
 static mica_value centreness(const points *p, mica_value box) {
   mica_value l = mica_sub(p->x, part(box, 0)), t = mica_sub(p->y, part(box, 1));
   mica_value r = mica_sub(part(box, 2), p->x), b = mica_sub(part(box, 3), p->y);

@@ -33,7 +33,7 @@ typedef struct mica__diffusion {
 
 /* --- training --- */
 
-/* A noisy picture x = a picture + s noise, (N, C, H, W), at its time (N) i32. */
+/* A noisy picture (N, C, H, W), x = (a times picture) + (s times noise), at its time (N) i32. */
 typedef struct mica__diffusion_mixture {
   mica_value x, picture, noise, a, s, time;
 } mica__diffusion_mixture;

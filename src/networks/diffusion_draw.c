@@ -12,7 +12,7 @@
 
 /* The most pictures that are drawn at once. */
 #define AT_A_TIME 64
-/* Makes these random numbers differ from others with the same seed: "draw". */
+/* Makes these random numbers differ from others with the same seed; its bytes spell "draw". */
 #define KEY UINT32_C(0x64726177)
 #define TWO_PI 6.28318530717958647692
 

@@ -10,7 +10,7 @@
 #define UNLIKE (1.2 / 16)
 /* Shares are at least this far from 0 and 1. */
 #define MARGIN 1e-3
-/* Makes these random numbers differ from others: "puzz". */
+/* Makes these random numbers differ from others; its bytes spell "puzz". */
 #define KEY UINT64_C(0x70757a7a)
 
 mica_value mica__puzzle_share(mica_nn *nn, uint64_t seed) {
