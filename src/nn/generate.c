@@ -168,7 +168,7 @@ static float option(double value) { return value == 0 ? 1 : (float)fmin(fmax(val
 static mica_status upload_options(mica_generator *g) {
   const mica_sampling *s = &g->config.sampling;
   const float temperature = option(s->temperature), repetition = option(s->repetition);
-  /* Probabilities that sum to 1 may sum to slightly less or more after rounding. */
+  /* Without a limit 2, because the sum of all probabilities may be slightly above 1 after rounding. */
   const float top_p = s->top_p == 0 || s->top_p == 1 ? 2 : option(s->top_p);
   const int32_t top_k = (int32_t)(s->top_k == 0 ? INT32_MAX : mica__min(s->top_k, INT32_MAX));
   MICA_TRY(upload(g, MICA__GENERATE_TEMPERATURE, &temperature, sizeof temperature));

@@ -25,12 +25,12 @@ mica_value mica__ranks_counted(mica_value weight, double least) {
   return least > 0 ? mica_maximum(weight, mica_full_like(weight, least)) : weight;
 }
 
-/* If no item counts on any rank, the gradients of all ranks are 0, and so is their mean. */
+/* If no item counts on any rank, the gradients of all ranks are 0, and so is their mean with any positive divisor. */
 mica_value mica__ranks_divisor(mica_value weights, double least) {
   return mica__ranks_counted(weights, least > 0 ? least : 1e-30);
 }
 
-/* Sums the weights of all ranks, which is done long before the first gradient exists. */
+/* Sums the weights of all ranks. The sum needs no gradient, so it is ready long before the first one. */
 void mica__ranks_weight(mica_graph *graph, const mica_optimizer_config *c, mica_value *weight, mica_value *all) {
   const bool weighted = !mica_value_is_null(c->weight);
   *weight = weighted ? mica_stop_gradient(as_f32(c->weight)) : mica_scalar(graph, MICA_F32, 1);

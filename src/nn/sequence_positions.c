@@ -16,7 +16,8 @@ const char *mica_positions_name(mica_positions_kind kind) {
 static mica_value count_along(mica_value x) {
   mica_shape shape = mica_value_shape(x);
   if (shape.dim[1] != MICA_DYNAMIC) return mica_range(x.graph, MICA_I32, shape.dim[1]);
-  /* The length is dynamic: counts it with ones, from the shape of a sum. */
+  /* The length is dynamic: positions are a cumulative sum of ones. The ones have the shape of x summed over its
+   * other axes. */
   mica_axes others = {.count = 0};
   for (int32_t i = 0; i < shape.rank; i++)
     if (i != 1) others.axis[others.count++] = i;

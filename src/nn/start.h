@@ -1,4 +1,4 @@
-/* nn/start.h: initial values of single layers that differ from those the network was made with. */
+/* nn/start.h: initial values of single layers, in place of the network's own. */
 #ifndef MICA_NN_START_H
 #define MICA_NN_START_H
 

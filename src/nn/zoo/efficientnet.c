@@ -35,8 +35,8 @@ static mica_value excite(mica_nn *nn, const char *name, mica_value x, int64_t sq
   return mica_mul(x, s);
 }
 
-/* Stochastic depth (Huang et al. 2016): in training, a sample's branch becomes 0 with this rate; otherwise it is scaled
- * up to keep the mean. */
+/* Stochastic depth (Huang et al. 2016): in training, a sample's branch becomes 0 with probability `rate`; otherwise
+ * it is scaled up to keep the mean. */
 static mica_value leave_out(mica_nn *nn, mica_value x, double rate) {
   if (!mica_nn_is_training(nn) || rate == 0) return x;
   mica_value one = mica_full_like(mica_mean(x, MICA_AXES(1, 2, 3), true), 1);

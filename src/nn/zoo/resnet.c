@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-/* A residual block: its filters, its stride, and if its shortcut is a projection. The latter depends on the published
+/* A residual block: its filters, its stride, and if its shortcut is a projection, which depends on the published
  * widths, not on a pruned network's widths. */
 typedef struct block {
   int64_t filters, stride;
