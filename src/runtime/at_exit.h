@@ -14,7 +14,8 @@
 
 #include "runtime/objects.h"
 
-/* Compiling the first kernel of a cold cache takes up to a second on a CPU, and a session may have queued dozens. */
+/* The longest wait at exit. Compiling a kernel that is not cached takes up to a second on a CPU, and a session may
+ * have queued dozens. */
 #define MICA__EXIT_SECONDS 30.0
 
 /* Lets exit wait for the engine, which must have its queue, until it is forgotten. */

@@ -24,11 +24,12 @@ typedef struct mica__build_list {
   size_t count;
 } mica__build_list;
 
-/* Between these two calls the calling thread's requests for kernels build nothing. Programs that the engine has neither
- * in memory nor on disk are added to the list, and the returned kernels must not be started. */
+/* Between mica__build_list_begin and mica__build_list_end, the calling thread's requests for kernels build nothing.
+ * Programs that the engine has neither in memory nor on disk are added to the list, and the returned kernels must
+ * not be started. */
 void mica__build_list_begin(mica__build_list *list);
 void mica__build_list_end(void);
-/* The calling thread's list between the two calls above; else NULL. */
+/* The calling thread's list between begin and end; else NULL. */
 mica__build_list *mica__build_list_open(void);
 
 /* Adds a copy, unless the list has the key already. */

@@ -19,8 +19,7 @@ const char *mica__compiler_builtins(const mica_device_info *device, const char *
 const char *mica__compiler_fault(const mica_device_info *device, const mica__kernel_desc *kernel,
                                  const mica__variant *variant);
 
-/* True for a CPU whose platform forms vectors only from work-items: it declines all kernels for CPUs and takes those
- * for GPUs. */
+/* True for a CPU whose platform forms vectors only from work-items. Such a CPU gets only kernels for GPUs. */
 bool mica__compiler_joins_items(const mica_device_info *device);
 
 /* False if the platform's compiler ends the process on some kernels when told not to optimise them. */

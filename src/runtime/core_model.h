@@ -15,7 +15,7 @@ typedef struct mica__core_model {
   double wake_products;         /* multiply-adds in the time that a sleeping core needs to wake up */
   /* Matrix products D = A B in register tiles. */
   int64_t pack_uses;           /* B is packed if more tiles of rows than this share it */
-  int64_t pack_uses_unaligned; /* likewise if B's rows are not aligned to a cache line */
+  int64_t pack_uses_unaligned; /* instead, if B's rows are not aligned to a cache line */
   int64_t short_depth; /* sums of at most this many terms read B in place, for short_depth_rows rows of D at once */
   int64_t short_depth_rows;
   int64_t gemv_rows; /* at most this many rows of D read B once, in short blocks of K, if B exceeds gemv_floats */
@@ -34,7 +34,7 @@ mica__gpu_model mica__gpu_model_of(const mica_device_info *device);
 
 /* For variants: true for AMD's CDNA, recognised by the name on its own platform, because no extension announces it. */
 bool mica__gpu_has_mfma(const mica_device_info *device);
-/* True for AMD's RDNA 3, recognised in the same way. */
+/* True for AMD's RDNA 3, recognised by the name on AMD's own platform. */
 bool mica__gpu_has_wmma(const mica_device_info *device);
 /* Intel's matrix units, with a smallest subgroup of 8, and of 16. */
 bool mica__gpu_has_dpas8(const mica_device_info *device);

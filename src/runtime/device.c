@@ -221,7 +221,8 @@ mica_status mica__device_describe(const mica__cl_api *api, cl_platform_id platfo
     MICA_TRY(mica__cl_check(api->GetDeviceInfo(id, fields[i].what, fields[i].size, fields[i].out, NULL),
                             "asking a device for its properties"));
   if (!available) return mica__fail(MICA_E_UNSUPPORTED, "the device is not available");
-  /* Kernels read packed values as elements of other widths, and launches pack their arguments likewise. */
+  /* Kernels read packed values as elements of other widths, and launches pack arguments into wider numbers: both
+   * assume little-endian order. */
   if (!little_endian)
     return mica__fail(MICA_E_UNSUPPORTED, "the device is big-endian, which Mica's kernels do not support");
   /* All of these identify compiled kernels in the cache, so none may be left empty after an error. */

@@ -5,8 +5,8 @@
 #include "runtime/launch.h"
 #include "runtime/objects.h"
 
-/* Checks that packing had no error, that the kernel takes as many arguments, and that kernel and device allow the
- * groups and the range. */
+/* Checks that packing had no error, that the kernel takes this number of arguments, and that kernel and device allow
+ * the groups and the range. */
 mica_status mica__launch_check(const mica_engine *engine, const mica__launch *launch);
 bool mica__launch_is_empty(const mica__launch *launch);
 

@@ -17,7 +17,7 @@
 
 /* A tensor, and the location of its elements on the host. */
 typedef struct operand {
-  mica_tensor tensor; /* its buffer is the bound one if there is a placeholder; otherwise it is retained */
+  mica_tensor tensor; /* with a placeholder: its buffer is the one bound to it; else the buffer is retained */
   const mica_buffer *placeholder;
   int64_t first; /* in the placeholder */
   size_t offset; /* in the step's memory */
@@ -69,7 +69,7 @@ mica_status mica__host_step_create(const mica__host_call *call, mica__host_step 
     mica__host_step_destroy(step);
     return status;
   }
-  /* The gaps between operands are read if all operands are used as one block. */
+  /* Zeroes the gaps between operands too: they are read if all operands are used as one block. */
   memset(step->memory, 0, bytes);
   if (call->user_bytes) memcpy(step->memory, call->user, call->user_bytes);
   step->user = step->memory;

@@ -68,8 +68,8 @@ mica_status mica__kernel_get(mica_engine *engine, const mica__kernel_desc *desc,
   const bool unoptimised =
       engine->imitates_gpu && is_for_gpus(desc, values) && mica__compiler_takes_unoptimised(&engine->device.info);
   if (unoptimised) key = mica__hash_text(key, MICA__UNOPTIMISED);
-  /* Most launches find the kernel here. Building the text of the options takes longer than such a launch, so it comes
-   * later. */
+  /* Most launches find the kernel here. Building the text of the options would take longer than the rest of the
+   * launch, so it comes later. */
   if ((*kernel = mica__kernel_find_key(engine, key))) return MICA_OK;
   char *options = mica__kernel_options(desc, values, unoptimised);
   if (!options) return mica__fail_nomem("the options of a kernel");

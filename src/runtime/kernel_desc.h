@@ -99,8 +99,8 @@ typedef struct mica__kernel_desc {
   {                                                                                                                    \
     .name = label, .classes = MICA__ON_CPU, .vector_bytes = bytes, .values = { __VA_ARGS__ }                           \
   }
-/* AVX-512 has 32 vector registers, most narrower CPUs have 16. So tiles have 16 accumulators on the former and 6 rows
- * on the latter. */
+/* Bytes of a vector of AVX-512, which has 32 vector registers; most narrower CPUs have 16. So tiles have 16
+ * accumulators with AVX-512, and 6 rows on narrower CPUs. */
 #define MICA__LONG_VECTOR 64
 
 /* Initialises a kernel's description from its two tables; further fields may follow. */

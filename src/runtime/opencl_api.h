@@ -1,7 +1,7 @@
 /* runtime/opencl_api.h: every OpenCL function that Mica calls, as one table. All calls go through a table instead of
  * directly to the loader, because there are several: the loader, the null device, in tests a layer that fails on
- * purpose, and a table for a device that is lost (lost.h). Except for the latter, an engine keeps the table that it
- * was made with. */
+ * purpose, and a table for a device that is lost (lost.h). An engine keeps the table that it was made with until its
+ * device is lost. */
 #ifndef MICA_RUNTIME_OPENCL_API_H
 #define MICA_RUNTIME_OPENCL_API_H
 

@@ -10,11 +10,11 @@
 #define MOST_GROUPS 65535
 #define MOST_ITEMS UINT32_MAX
 
-/* If the GPU also drives a display, the system resets it after 2 s in one launch (Windows; others later). The duration
- * of a launch is unknown, but not what it computes and moves. The slowest kernels do 4 operations per clock and unit,
- * and move 4 GB per second; peaks are 16 operations (an EU of Intel's) to 256 (an SM of NVIDIA's). If these figures are
- * far too low, parts are shorter than needed; but each then takes some milliseconds, compared with which starting it
- * costs nothing. */
+/* Windows resets a GPU that also drives a display after 2 s in one launch; other systems wait longer. The duration
+ * of a launch is unknown, but not what it computes and moves. The slowest kernels do 4 operations per clock and
+ * unit, and move 4 GB per second; peaks are 16 operations (an EU of Intel's) to 256 (an SM of NVIDIA's). If these
+ * figures are far too low, parts are shorter than needed, but each still takes milliseconds, much longer than its
+ * start. */
 #define SLOWEST_FLOPS_A_CLOCK 4
 #define SLOWEST_BYTES 4e9
 #define SLOWEST_MHZ 500 /* if the driver reports no clock */

@@ -29,8 +29,8 @@ typedef struct mica__split {
   size_t count;
 } mica__split;
 
-/* MICA_E_UNSUPPORTED for a range above the limits that must not be split. If only its duration is above them, such a
- * range stays whole. */
+/* MICA_E_UNSUPPORTED for a range above the limits that must not be split. A range that must not be split and only
+ * takes too long stays whole. */
 mica_status mica__split_make(const mica__split_limits *limits, const mica__launch *launch, mica__split *split);
 
 /* The engine's limits, which tests reduce. */
