@@ -164,7 +164,7 @@ MICA__SHARED mica_status mica__phase_build_outputs(mica_trainer *trainer, mica_s
 mica_status mica__phase_run(mica_trainer *trainer, mica__phase *phase, const mica_batch *batch,
                             const mica_tensor *rate);
 
-/* Converts sums to metrics. MICA_E_OVERFLOW: there are too many. */
+/* Converts sums to metrics. MICA_E_OVERFLOW: there are too many metrics. */
 mica_status mica__metrics_of(const mica__phase *phase, const mica__totals *totals, mica_metrics *metrics);
 
 /* True if patience has run out: too many epochs in a row were no better than the best one. */
