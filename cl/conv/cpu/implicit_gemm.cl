@@ -219,7 +219,8 @@ APART void convolve_group(PHASE_PARAMS, const int8 second, const int8 blocking, 
   const int plane_taps = TAPS0 * TAPS1, most_taps = plane_taps * (PHASES > 1 ? max(TAPS2, taps2_of(second)) : TAPS2);
   const int tiles = DIVIDE_UP(KG, MR), k_begin = group.y * KB, k_end = min(KG, k_begin + KB);
   const long columns = (long)N * OUT0 * OUT1 * OUT2, first_column = (long)group.x * PANELS * NR;
-  /* Smaller planes share cache lines with others, which would be fetched twice. */
+  /* Prefetches are for single taps only. A cache line of a plane smaller than a vector also belongs to another
+   * plane, and would be fetched twice. */
   const bool single = plane_taps * TAPS2 == 1 && IN0 * IN1 * IN2 >= VW;
   const int k_tiles = DIVIDE_UP(k_end - k_begin, MR);
   __local float *panel = scratch, *sums_all = scratch + CB * most_taps * NR, *interleaved = sums_all + PHASES * KB * NR;

@@ -124,8 +124,8 @@ static double flops(const mica__node *node, const mica__type *inputs) {
     .input_count = OPERANDS, .terms = (c) + (k)*LARGER(r2, r3) * LARGER(r2, r3), .unwanted = 1u << MICA__POOL_INDICES, \
     .whole = EXACT(type)                                                                                               \
   }
-/* For 16 bits: without the kernel, squeezed channels are stored in 16 bits. That is exact if these three operands
- * are whole numbers, because all sums are then whole and below 256. */
+/* In cases of 16 bits these operands are whole numbers: without the kernel, squeezed channels are stored in 16 bits,
+ * which is exact for whole numbers below 256. */
 #define EXACT(type) ((type) == MICA_F32 ? 0 : 1u << MICA__FIRE_X | 1u << MICA__FIRE_W1 | 1u << MICA__FIRE_B1)
 
 /* Windows that overlap, touch, leave rows out and reach beyond the image, panels that are not full, all dtypes. The

@@ -456,8 +456,8 @@ static double flops(const mica__node *node, const mica__type *inputs) {
                                 {type, {1, {m3}}}},                                                                    \
     .input_count = OPERANDS, .terms = (c) + (k)*LARGER(r2, r3) * LARGER(r2, r3), .whole = exact                        \
   }
-/* For 16 bits: without the kernel, squeezed channels are stored in 16 bits. That is exact if these three operands
- * are whole numbers, because all sums are then whole and below 256. */
+/* In cases of 16 bits these operands are whole numbers: without the kernel, squeezed channels are stored in 16 bits,
+ * which is exact for whole numbers below 256. */
 #define NARROW (1u << X | 1u << W1 | 1u << B1)
 /* With an upper bound all operands are whole numbers and sums exact: a magnitude that is clamped gives no bound for
  * rounding. */

@@ -49,7 +49,8 @@ void mica__conv_push_own(mica__launch *launch, const mica__conv_phase *phase);
  * read it. */
 void mica__conv_push_strides(mica__launch *launch, const mica__conv_phase *phase, int64_t count);
 
-/* The operand that results are computed from besides w: x forward, else y. */
+/* The operand that taps read: x forward, else y (a filter gradient by Winograd's method on GPUs transforms y, as
+ * backward data does). */
 const mica_tensor *mica__conv_source(const mica__conv *conv);
 
 #endif

@@ -93,7 +93,7 @@ static void choose_scratch(const mica__conv_dims *d, int32_t panel, plan *p) {
   p->scratch = p->list_at + 2 * (pixels + VW);
 }
 
-/* The elements that one panel reads of the operand that is not packed. */
+/* How many elements of the operand that is not packed one panel reads. */
 static double row_elements(const mica__conv_dims *d, const plan *p) {
   const int64_t *extent = p->variant->values[PANEL] == MICA__PANEL_X ? d->out : d->in;
   return (double)d->n * (double)mica__product3(extent) * (double)(p->tiles * p->mr);

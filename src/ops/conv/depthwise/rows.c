@@ -2,8 +2,9 @@
 
 #include "base/arith.h"
 
-/* The longest rows of y (with out_stride, of a phase of dx) for which kernels have a plane's size built in: forward
- * and backward data, which unroll these rows, and weight gradients, which do not. */
+/* The longest rows of results (backward with a stride: of one phase; weight gradients: of y) for which kernels have
+ * a plane's size built in. MAX_KNOWN is for forward and backward data, which unroll these rows. Weight gradients do
+ * not unroll them. */
 #define MAX_KNOWN 16
 #define MAX_KNOWN_OF_WGRAD 32
 /* Rows up to SHORT_ROW take vectors of 8 pixels, longer rows vectors of 16. */

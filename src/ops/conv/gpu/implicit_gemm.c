@@ -48,7 +48,8 @@ static bool has_room(const int32_t *values, const mica_device_info *device) {
 
 const mica__tile_kernel mica__conv_gpu_implicit_gemm_tiles = {&mica__conv_gpu_implicit_gemm_kernel, speeds};
 
-/* The largest number of columns and depths: a tile that begins below it still ends within an int. */
+/* The largest number of columns, of elements of the images that a tile reads, and of packed weights: a tile that
+ * begins below it still ends within an int. */
 #define MOST_POSITIONS (INT32_MAX - 65536)
 #define WIDEST_TILE 128
 

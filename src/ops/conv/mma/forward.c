@@ -141,7 +141,7 @@ static bool is_flat(const mica__conv_phases *phases) {
   return flat;
 }
 
-/* The most parts of the depth; and the cost of the launch that adds them, in multiply-adds of a unit: 2 us. */
+/* The most parts of the depth; and the cost of the launch that adds them, about 2 us, in the unit of mica__mma_cost. */
 #define MOST_SPLITS 16
 #define LAUNCH 80e3
 
