@@ -1,9 +1,9 @@
-/* experts/by_k.cl: products of rows, each with one of several matrices; these are not transposed:
+/* experts/by_k.cl: products of rows, each with one of several matrices, which are (k, n):
  *
  *   y[p][j] = sum over i of x[p / share][i] w[ids[p]][i][j], 0 if ids[p] is outside
  *
- * x is (rows, k) f32, w (experts, k, n), y (pairs, n) f32. A work-item makes 16 columns for up to 8 rows that have the
- * same expert, so that it reads w once for them.
+ * A pair p is a row and one of its `share` ids. x is (rows, k) f32, w (experts, k, n), y (pairs, n) f32. A work-item
+ * makes 16 columns for up to 8 rows that have the same expert, so that it reads w once for them.
  *
  * One dimension of ceil(n / 16) times the most tiles that the rows may have. */
 #define BLOCK_WIDTH 16

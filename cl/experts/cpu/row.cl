@@ -2,8 +2,8 @@
  *
  *   y[p][j] = sum over i of x[p / share][i] w[ids[p]][j][i], 0 if ids[p] is outside
  *
- * x is (rows, k) f32, w (experts, n, k), y (pairs, n) f32. Only the rows of experts that ids name are read. A sum has
- * 16 lanes, as in blocks/cpu/row.cl.
+ * A pair p is a row of x and one of its `share` ids. x is (rows, k) f32, w (experts, n, k), y (pairs, n) f32. Only
+ * the rows of experts that ids name are read. A sum has 16 lanes, as in blocks/cpu/row.cl.
  *
  *   WR   rows of w that are read at once
  *

@@ -1,9 +1,9 @@
 /* sort/gpu/radix.cl: sort/cpu/radix.cl for GPUs: a pass over 4 bits of the keys, one group per block of GROUP * EACH
  * elements.
  *
- * Arrays are as in that file, with 16 digits; `size` is not used. A work-item owns EACH neighbouring elements and
- * counts their digits in local memory; the scan of these counters, digit by digit and item by item, ranks the block's
- * elements.
+ * Arrays are as in sort/cpu/radix.cl, with 16 digits; `size` is not used. A work-item owns EACH neighbouring
+ * elements and counts their digits in local memory; the scan of these counters, digit by digit and item by item,
+ * ranks the block's elements.
  *
  *   KEY_BYTES   4 or 8
  *   GROUP       work-items of a group
@@ -67,8 +67,8 @@ GROUP_KERNEL radix_scatter_gpu(__global const KEY_T *keys, const long keys_at, _
     slots[e] = counters[DIGIT(own[e]) * GROUP + item]++;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
-  /* Each counter becomes the sum of those before it: an item scans DIGITS neighbours, then the items' sums are
-   * scanned. */
+  /* Each counter becomes the sum of the counters before it: an item scans DIGITS neighbours, then the items' sums
+   * are scanned. */
   int sum = 0;
   for (int k = 0; k < DIGITS; k++) sum += counters[item * DIGITS + k];
   sums[item] = sum;

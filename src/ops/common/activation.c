@@ -39,7 +39,7 @@ static bool find(const mica__node *node, mica_activation *activation, double *ar
 
 bool mica__activation_of(const mica__node *node, mica_activation *activation, double *argument) {
   if (!find(node, activation, argument)) return false;
-  /* The epilogue computes with its argument and constants as floats. */
+  /* The epilogue computes with the activation's argument and constants as floats. */
   bool rounded = (double)(float)*argument != *argument || *activation == MICA_ACTIVATION_GELU_TANH ||
                  *activation == MICA_ACTIVATION_HARD_SWISH;
   return node->type.dtype != MICA_F64 || !rounded;

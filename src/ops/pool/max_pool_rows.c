@@ -6,8 +6,8 @@
 #include "runtime/launch.h"
 #include "runtime/tensor.h"
 
-/* The elements of x that make a work-item worthwhile, and the rows that it takes together; it has at least one such
- * block of rows. */
+/* UNIT: the elements of x that make a work-item worthwhile. TOGETHER: the rows for which it computes columns first,
+ * then windows; it takes at least this many. */
 #define UNIT 16384
 #define TOGETHER 4
 /* LEAST: with fewer columns or outputs most lanes of a vector are empty. LEAST_SIZE: windows of two do not overlap. */

@@ -11,7 +11,7 @@
 
 typedef enum mica__map_kind { MICA__MAP_IDENTITY, MICA__MAP_WINDOW, MICA__MAP_RESIZE } mica__map_kind;
 
-/* The divisor of a window's sum. */
+/* What a window's sum is divided by: 1, the number of its elements inside the axis, or their number with padding. */
 typedef enum mica__map_divisor {
   MICA__DIVIDE_BY_ONE,
   MICA__DIVIDE_BY_ELEMENTS,
@@ -21,8 +21,7 @@ typedef enum mica__map_divisor {
 /* Plain data: it is stored in a node's attributes. */
 typedef struct mica__axis_map {
   int64_t kind;
-  mica__resample_window window; /* What a window's sum is divided by: 1, the number of its elements inside the axis,
-                                 * or their number with padding. */
+  mica__resample_window window; /* WINDOW */
   int64_t divisor;
   int64_t outputs; /* RESIZE: 0 for floor(n scale) */
   int64_t mode, coordinates, nearest, exclude_outside, antialias;

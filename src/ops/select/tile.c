@@ -33,7 +33,7 @@ void mica__tile_set_subgroup(const mica__kernel_desc *desc, int32_t *values, con
 /* The work-items that keep a compute unit busy: between one and two warps for each of NVIDIA's four schedulers. With
  * fewer it waits (in the weight gradient, 1.3 groups of 128 or 2.9 of 64 take as long as one). */
 #define BUSY_THREADS 170.0
-/* The multiply-adds lost while a unit's groups wait for their first tiles: about 1,200 cycles of 64. */
+/* The multiply-adds lost while a unit's groups wait for their first tiles: about 1,200 cycles of 64 multiply-adds. */
 #define FILL 77e3
 /* The multiply-adds lost before the launch that adds up the parts begins: 2 us. */
 #define LAUNCH 180e3

@@ -39,7 +39,7 @@ struct mica__trial {
 typedef struct mica__tunable {
   const char *summary;         /* "matrix products" */
   const char *syntax;          /* of a problem: "M,N,K[,nn|nt|tn|tt][,f16][,x8]" */
-  const char *const *problems; /* typical ones of networks' layers and of a library's users; ends in NULL */
+  const char *const *problems; /* typical problems, from layers of networks and from users of a library; ends in NULL */
   /* Makes a trial from the text after the op's name. MICA_E_FORMAT if it does not describe a problem. */
   mica_status (*open)(mica_engine *engine, const char *text, mica__trial **trial);
   void (*close)(mica__trial *trial);
