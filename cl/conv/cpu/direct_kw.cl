@@ -152,7 +152,7 @@ APART void pack_rows(PHASE_PARAMS, const int8 blocking, source S, const long ima
     }
 }
 
-/* Computes the strip and the panels of group (x, y, z). */
+/* Computes the strip and the panels of work-group (x, y, z). */
 APART void convolve_group(PHASE_PARAMS, const int8 blocking, source S, const long S_at, __global const float *P,
                           const long P_at, __local float *scratch, const int4 group, EPILOGUE_PARAMS) {
   PHASE_UNPACK

@@ -52,7 +52,7 @@ APART void finish_row(__local const float *row, const int total, const long n, c
   FINISH_WHILE(1, row, p, total, n, k, first)
 }
 
-/* Computes the strip of group (x, y, z). */
+/* Computes the strip of work-group (x, y, z). */
 APART void convolve_group(CONV_PARAMS, const int8 tile, source S, const long S_at, __global const float *P,
                           const long P_at, __local float *scratch, const int4 group, EPILOGUE_PARAMS) {
   TILE_UNPACK

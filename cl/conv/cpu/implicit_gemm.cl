@@ -2,21 +2,21 @@
  * for the CPU class: any phase (conv/problem.clh).
  *
  * The columns of the product are the pixels of the grid, image by image without gaps, so that small planes fill vectors
- * too. One work-item is one work-group: it takes PANELS panels of NR = NV * 16 columns, one after another, and KB of K.
- * It packs what a panel reads of the source, CB channels at a time, into local memory as rows [c][tap][NR] with zeros
- * outside the source, and multiplies it with packed weights (conv/cpu/pack_weights.cl) in register tiles of MR rows by
- * NV vectors. Sums stay in local memory until all channels are added; if one block has all channels, only those of one
- * tile.
+ * too. One work-item is one work-group: it takes PANELS panels of NR = NV * 16 columns, one after another, and KB of
+ * the KG channels of D. It packs what a panel reads of the source, CB channels at a time, into local memory as rows
+ * [c][tap][NR] with zeros outside the source, and multiplies it with packed weights (conv/cpu/pack_weights.cl) in
+ * register tiles of MR rows by NV vectors. Sums stay in local memory until all channels are added; if one block has all
+ * channels, only those of one tile.
  *
  * With PHASES 2 two phases that differ in TAPS2, FIRST2 and W are computed together: the second, whose PHASE_OWN
  * is `second` and whose weights follow those of the first, makes the pixels of D beside the first's (AT2 0 and 1,
  * OUT_STRIDE2 2), so that whole rows are stored; pixels beyond FULL2 are left out.
  *
- * CB (also that of conv/cpu/pack_weights.cl), KB, PANELS, FLAT (1: the grid's pixels are adjacent in D, AT 0
- * and OUT_STRIDE 1, so that a channel is stored as one row), STREAM (1: whole cache lines of D are written past the
+ * CB (also that of conv/cpu/pack_weights.cl), KB, PANELS, FLAT (1: the grid's pixels are adjacent in D, AT 0 and
+ * OUT_STRIDE 1, so that a channel is stored as one row), STREAM (1: whole cache lines of D are written past the
  * caches), ZERO_ROWS (1: the row of D below each of the grid has no taps; it is stored too, as zeros). NDRange:
- * ceil(columns / (NR PANELS)), ceil(K / KB), groups of the convolution; work-group (1, 1, 1). KB is a multiple of MR.
- * scratch: (CB taps + PHASES KB + 2) NR floats, and 2 MR NR with PHASES 2, for the phase with more taps. */
+ * ceil(columns / (NR PANELS)), ceil(KG / KB), groups of the convolution; work-group (1, 1, 1). KB is a multiple of
+ * MR. scratch: (CB taps + PHASES KB + 2) NR floats, and 2 MR NR with PHASES 2, for the phase with more taps. */
 #include "common/cpu/register_tile.clh"
 #include "common/cpu/stream.clh"
 #include "common/epilogue.clh"
@@ -208,7 +208,7 @@ static inline void interleave(__local const float *even, __local const float *od
       STORE_BY(STOREV, W);                                                                                             \
   }
 
-/* Computes the columns and the filters of group (x, y, z). */
+/* Computes the columns and the filters of work-group (x, y, z). */
 APART void convolve_group(PHASE_PARAMS, const int8 second, const int8 blocking, source S, const long S_at,
                           __global const float *P, const long P_at, __local float *scratch, const int4 group,
                           EPILOGUE_PARAMS) {

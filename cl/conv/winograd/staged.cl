@@ -17,9 +17,10 @@
  * compute V; the work-groups after them compute U.
  *
  * In stages 0 to 2 a work-item makes all points of one element, or one tile of one channel. NDRange of stages 0 and 1:
- * one dimension, for each c ceil(PITCH / 64) groups, then for each k ceil(CG / 64) or as many as tiles take; of stage 2
- * tiles, KG; work-groups (64, 1, 1). Stage 3 adds the parts that the products' depth was divided into: work-items (i,
- * s) of a group of LANES x EDGE add column s of the points of filter i. NDRange LANES ceil(CG KG / LANES), EDGE.
+ * one dimension, for each c ceil(PITCH / 64) work-groups, then for each k ceil(CG / 64) or as many as tiles take; of
+ * stage 2 tiles, KG; work-groups (64, 1, 1). Stage 3 adds the parts that the products' depth was divided into:
+ * work-items (i, s) of a group of LANES x EDGE add column s of the points of filter i. NDRange LANES ceil(CG KG /
+ * LANES), EDGE.
  *
  * WHOLE 1: rows of D are whole tiles, each at a multiple of its width (stage 2). */
 #include "common/epilogue.clh"

@@ -141,8 +141,8 @@ static size_t scratch_bytes(const problem *p, const plan *cut) {
   return (size_t)(x + ring + row) * sizeof(float);
 }
 
-/* Costs in multiply-adds of a vector: finishing a vector of sums, and packing an element. The last number is the share
- * of the time that more groups must save. */
+/* Costs in multiply-adds of a vector: finishing a vector of sums, and packing an element. The last number is the
+ * share of the time that more work-groups must save. */
 #define FINISHING 6.0
 #define PACKING 0.5
 #define GAIN 0.02

@@ -161,8 +161,9 @@ static size_t scratch_bytes(const mica__fire *m, const plan *p) {
   return (size_t)(e + s->c * VW + vectors * VW + pooled + y) * sizeof(float);
 }
 
-/* Costs in multiply-adds of a vector: finishing a vector of results, packing a channel of a tile, and reading a vector
- * of weights for the first time in a group. The last number is the share of the time that more groups must save. */
+/* Costs in multiply-adds of a vector: finishing a vector of results, packing a channel of a tile, and reading a
+ * vector of weights for the first time in a work-group. The last number is the share of the time that more
+ * work-groups must save. */
 #define FINISHING 6.0
 #define PACKING 8.0
 #define WEIGHT 3.0

@@ -303,8 +303,9 @@ static bool fuse_conv_epilogue(mica__epilogue_fusion *fusion) {
   return true;
 }
 
-/* Finds where a factor per channel of the result can be moved into the filters: *operand is that of the filters,
- * *shape the factors' shape beside them. False if the user of the node is no such product in f32. */
+/* Finds where a factor per channel of the result can be moved into the filters: *operand is the operand of the
+ * filters, *shape the shape in which the factors multiply them. False if the user of the node is no such product in
+ * f32. */
 static bool scale_filters(const mica__epilogue_fusion *fusion, int32_t *operand, mica_shape *shape) {
   const mica__node *node = fusion->node, *user = fusion->user;
   bool transposed = node->op == &mica__op_conv_transpose;

@@ -104,7 +104,7 @@ static void choose_strips(const mica_device_info *device, int64_t least, plan *p
   p->pixels = flat ? p->segments * p->seg : p->rows * w->out[2];
 }
 
-/* Costs in multiply-adds of a vector: packing an element, reading a weight for the first time in a group, and
+/* Costs in multiply-adds of a vector: packing an element, reading a weight for the first time in a work-group, and
  * transposing and finishing the sums of a tile. */
 #define PACKING 0.5
 #define WEIGHT 0.2

@@ -29,7 +29,7 @@ static int64_t panel_floats(const mica_device_info *device) { return 3 * mica__c
  * work-group keeps in local memory. */
 #define MOST_TAPS 8192
 #define MOST_ROWS 1024
-/* Work-groups per core, if there are enough panels: with fewer groups, some cores are idle while the last ones run. */
+/* Work-groups per core, if there are enough panels: with fewer, some cores are idle while the last ones run. */
 #define GROUPS 128
 
 /* The phases that a launch computes: one or, backward with a stride of 2 in the width, the two phases of the width
@@ -114,7 +114,8 @@ static plan make_plan(const phases *together, const mica__variant *variant, cons
   p.cb = blocks > 0 ? mica__ceil_div(w->c, blocks) : 1;
   p.kb = 0;
   int64_t rows = mica__min(MOST_ROWS, room(&p, device) - rows_of(&p, together->count)) / together->count;
-  /* The parts of K have equal size, because the first half of the groups goes to one core. */
+  /* The parts of K (the result's channels) have equal size, because the first half of the work-groups goes to one
+   * core. */
   int64_t parts = mica__ceil_div(tiles, mica__max(1, rows / p.mr));
   p.kb = mica__max(1, mica__ceil_div(tiles, mica__max(1, parts))) * p.mr;
   int64_t panels = mica__ceil_div(p.columns, p.nr);

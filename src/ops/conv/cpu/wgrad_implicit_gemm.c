@@ -87,7 +87,7 @@ static void choose_scratch(const mica__conv_dims *d, int32_t panel, plan *p) {
   int64_t pixels = p->slices * p->rows * p->columns;
   bool compact = d->filter[1] * d->filter[2] == 1 && d->stride[1] * d->stride[2] > 1;
   p->copy_at = (panel == MICA__PANEL_X && !compact ? p->slices * mica__min(high, d->in[1]) * d->in[2] : pixels) * p->nr;
-  /* Pixels are packed 8 at a time, so that fewer than 8 may write 8 rows. */
+  /* Room for 8 rows more: pixels are packed 8 at a time, even if fewer are left. */
   if (panel == MICA__PANEL_X && compact) p->copy_at += 8 * p->nr;
   p->list_at = p->copy_at + (panel == MICA__PANEL_Y_TAPS ? p->slices * d->c * high * wide : 0);
   p->scratch = p->list_at + 2 * (pixels + VW);
@@ -210,7 +210,7 @@ static int64_t room_of(const trimmed_problem *u, const mica_device_info *device)
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   if (conv->dtype == MICA_F64) return "it cannot sum in f64";
-  /* Without pixels there are no groups to launch. */
+  /* Without pixels there are no work-groups to launch. */
   if (conv->dims.n * mica__product3(conv->dims.out) == 0) return "there are no pixels";
   const mica_device_info any = {.vector_bytes = MICA__LONG_VECTOR};
   trimmed_problem u = trim(conv, &any);

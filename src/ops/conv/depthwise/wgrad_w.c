@@ -15,8 +15,8 @@ const mica__kernel_desc mica__conv_depthwise_wgrad_w_kernel = {
     MICA__KERNEL("conv_depthwise_wgrad_w", "conv/depthwise/wgrad_w.cl", params, variants)};
 
 #define VW 16
-/* With fewer filters than FEW_FILTERS the work is also cut along the images; this depends only on sizes. GROUPS_A_UNIT:
- * the groups per unit, if there are enough filters, that keep units evenly busy. */
+/* With fewer filters than FEW_FILTERS the work is also cut along the images; this depends only on sizes.
+ * GROUPS_A_UNIT: the work-groups per unit, if there are enough filters, that keep units evenly busy. */
 #define FEW_FILTERS 64
 #define GROUPS_A_UNIT 16
 /* Limits for MANY_FILTERS filters per channel or more. Then lanes along filters (wgrad_implicit_gemm) are fuller if

@@ -1,4 +1,4 @@
-/* All three passes on GPUs of convolutions whose groups have one source channel (cl/conv/gpu/depthwise.cl,
+/* All three passes of convolutions whose groups have one source channel, on GPUs (cl/conv/gpu/depthwise.cl,
  * cl/conv/gpu/depthwise_wgrad.cl). */
 #include "base/arith.h"
 #include "base/error.h"

@@ -13,7 +13,8 @@ static const mica__kernel_param params[] = {
     MICA__CASE("PHASES", "phases of a launch: 1, or up to 4", 1, 4),
     MICA__TILE_PARAMS,
 };
-/* Tiles like those of products; tiles of 32 and 16 rows are for convolutions of few filters or of many groups. */
+/* Tiles like those of products; tiles of 32 and 16 rows are for convolutions of few filters, or with many groups of
+ * channels. */
 #define TILES(...) .classes = MICA__ON_GPU, .values = {MICA__CONV_VALUES, 2, 1, __VA_ARGS__}
 #define VENDOR(name) .vendors = 1u << MICA_VENDOR_##name
 #define NOT_INTEL .vendors = ~(1u << MICA_VENDOR_INTEL)

@@ -25,7 +25,7 @@ static const mica__variant variants[] = {
 };
 /* The variants' speeds in their order. They are from a model (2026-11-25), except the last one for sm_90: the model
  * gave 29, but on an H200 (2026-11-26) MobileNetV2's gradients then took 3.4 ms instead of 1.5, 0.85 ms of it in
- * groups of one warp. Other tiles are as fast as modelled in both ResNets. */
+ * work-groups of one warp. Other tiles are as fast as modelled in both ResNets. */
 static const mica__tile_speed speeds[] = {{2, 93, 66}, {4, 84, 53}, {4, 49, 49}, {6, 70, 37}, {8, 29, 29}, {16, 57, 9}};
 static bool has_room(const int32_t *values, const mica_device_info *device);
 const mica__kernel_desc mica__conv_gpu_wgrad_implicit_gemm_kernel = {
