@@ -1,5 +1,6 @@
-/* signal/overlap_add.cl: y[n, i] = the sum of the elements of frames that signal/frames.cl takes from sample i: those
- * at i itself first, in rising frames, then those mirrored about the first sample and about the last one, or beyond it.
+/* signal/overlap_add.cl: y[n, i] = the sum of the elements of frames that signal/frames.cl takes from sample i:
+ * first those taken at i itself, in rising frames, then those whose positions in the padding stand for sample i:
+ * before the signal, then after it.
  *
  * x is (rows, frames, length), y (rows, t), both contiguous.
  *

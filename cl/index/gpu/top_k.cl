@@ -53,7 +53,7 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void top_k_gpu(
   uint key_of = 0, index_of = 0; /* of the k-th element */
   x += x_at + o * n * inner + i;
 
-  /* First the digits of the key, then those of the index among elements with that key. */
+  /* First finds the digits of the k-th element's key, then those of its index, among elements with this key. */
   bool by_index = false, done = false;
   for (int shift = KEY_BITS - 8; !done;) {
     for (int d = item; d < DIGITS; d += GROUP) counts[d] = 0;

@@ -15,7 +15,7 @@ typedef struct layer {
   __global S *now, *dhs, *dcs, *dps; /* parts of state: gates of the step, dh, dc, gradients of peepholes */
   long lengths_at, sums_at, before_at, cells_at, peepholes_at, dy_at, dh_at, dc_at, dsums_at, dhidden_at, dh0_at;
   long dc0_at, dpeepholes_at;
-  long plane, states; /* numbers of a plane of state, and those before this direction's part of it */
+  long plane, states; /* the numbers in a plane of the state, and the numbers in it before this direction's part */
   int T, B, H, D, d, time_stride, batch_stride, reverse;
 } layer;
 

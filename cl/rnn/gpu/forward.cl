@@ -17,7 +17,7 @@ typedef struct layer {
   target y, h, c, sums, before, cells;
   __global S *state;
   long b_at, lengths_at, h0_at, c0_at, peepholes_at, y_at, h_at, c_at, sums_at, before_at, cells_at;
-  long plane, states; /* numbers of a plane of state, and those before this direction's part of it */
+  long plane, states; /* the numbers in a plane of the state, and the numbers in it before this direction's part */
   int T, B, H, D, d, time_stride, batch_stride, reverse;
 } layer;
 

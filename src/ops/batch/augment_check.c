@@ -51,7 +51,7 @@ static double element(const problem *p, int64_t sample, const mica__draw *d, int
   return d->gain * value + d->lift * p->affine[2 * c];
 }
 
-/* The index of the sample at a position. */
+/* Returns the index of the sample at a position. */
 static int64_t sample_at(const problem *p, uint32_t position) {
   return p->ordered ? (int64_t)p->order[position] : mica__permute(&p->augment.permutation, position);
 }

@@ -106,7 +106,7 @@ static mica_status run_mask(mica__check_group *group, const mica__variant *varia
 
 /* --- ragged columns --- */
 
-/* The length of sample i: some are empty and, unless samples are padded, some are longer than T. */
+/* Returns the length of sample i: some are empty and, unless samples are padded, some are longer than T. */
 static int64_t length_of(const problem *p, int64_t i) { return p->padded ? i * 2 % (p->T + 1) : i * 2 % (p->T + 3); }
 
 static void box_reference(const problem *p, int64_t s, const double *box, double *want, double *bound) {

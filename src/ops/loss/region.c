@@ -8,7 +8,7 @@
 #include <mica/loss.h>
 #include <mica/metric.h>
 
-/* Sums over all axes except that of classes: (C). */
+/* Returns the sums, of shape (C), over all axes except axis 1, the classes. */
 static mica_value sum_classes(mica_value x) {
   const int32_t rank = mica_value_shape(x).rank;
   mica_axes axes = MICA_AXES(0);

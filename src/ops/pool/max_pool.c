@@ -441,7 +441,7 @@ static const mica__launch_case cases[] = {
 static const mica_dtype integers[] = {MICA_I8, MICA_U8, MICA_I32, MICA_I64, MICA_U16, MICA_U32, MICA_U64};
 #define INTEGER_COUNT (sizeof integers / sizeof *integers)
 
-/* Appends the cases of floating types and, if `more`, also those of integers and one for each integer type. None
+/* Appends the cases of floating types and, if `more`, also the cases of integers and one for each integer type. None
  * asks for the results in `unwanted`. Returns the new number of cases. */
 static size_t add_cases(mica__launch_case *list, size_t count, bool more, uint32_t unwanted) {
   const size_t begin = count;

@@ -32,10 +32,11 @@ static const mica__pool_planes *planes_of_task(const mica__task *task) {
   return &((const mica__pool_problem *)task->problem)->p;
 }
 
-/* The columns from the first column of padding to the last that a window reaches; the kernel reads one more. */
+/* Returns how many columns lie between the first one of padding and the last that a window reaches, both included;
+ * the kernel reads one more. */
 static int64_t reach(const mica__pool_planes *p) { return 2 * (p->m[2] - 1) + p->windows[2].size; }
 
-/* The columns inside the plane that windows reach. */
+/* Returns how many columns inside the plane windows reach. */
 static int64_t columns(const mica__pool_planes *p) { return mica__min(p->n[2], reach(p) - p->windows[2].pad); }
 
 static int64_t pitch(const mica__pool_planes *p) { return mica__ceil_div(reach(p) + 1, 16) * 16; }
@@ -64,7 +65,7 @@ static const char *decline(const mica__task *task) {
   return mica__exec_declines(exec, task, &mica__kernel_max_pool_rows);
 }
 
-/* The largest power of two up to `most` and `elements`. */
+/* Returns the largest power of two that is at most `most`, itself a power of two, and at most `elements`. */
 static int32_t lanes_for(int64_t elements, int32_t most) {
   while (most > elements) most /= 2;
   return most;

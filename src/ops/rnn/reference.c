@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A gate's function at a, and its derivative there. */
+/* apply: a gate's function at a. slope: its derivative there. */
 static double apply(mica_rnn_activation f, double a) {
   switch (f.function) {
   case MICA_RNN_FUNCTION_SIGMOID: return 1 / (1 + exp(-a));
@@ -48,7 +48,7 @@ typedef struct walk {
   int64_t d, b, I, length;
 } walk;
 
-/* Operand k; NULL if it is absent. */
+/* Returns operand k; NULL if it is absent. */
 static const double *operand(const mica__eval *eval, int32_t k) {
   int32_t at = mica__present_index(((const mica__rnn_attrs *)eval->attrs)->present, k);
   return at < 0 ? NULL : eval->inputs[at];
@@ -75,7 +75,7 @@ static int64_t row_of(const walk *w, int64_t s) {
   int64_t t = l->reverse >> w->d & 1 ? w->length - 1 - s : s;
   return (t * l->time_stride + w->b * l->batch_stride) * l->D + w->d;
 }
-/* The index of element `unit` in part `part` of a direction's row of `parts` parts. */
+/* Returns the index of element `unit` in part `part` of a direction's row of `parts` parts. */
 static int64_t of_direction(const walk *w, int64_t parts, int64_t part, int64_t unit) {
   return (w->d * parts + part) * w->layer->H + unit;
 }

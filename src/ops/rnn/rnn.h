@@ -101,7 +101,7 @@ mica_status mica__rnn_check_layers(struct mica__check *check, const mica__op *op
 
 /* --- launches --- */
 
-/* Operand k of a launch; NULL if it is absent. */
+/* Returns operand k of a launch; NULL if it is absent. */
 const mica_tensor *mica__rnn_operand(const mica__exec *exec, int32_t k);
 /* Copies operand `from` to result `to`, or zeros if the operand is absent; does nothing if the result is not wanted. */
 mica_status mica__rnn_copy_state(const mica__exec *exec, int32_t from, int32_t to);

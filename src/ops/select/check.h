@@ -29,7 +29,7 @@ typedef struct mica__check {
   mica_doctor_summary summary;
   uint64_t random;               /* state of the generator; the same in every run */
   size_t groups;                 /* begun so far */
-  size_t cases;                  /* of the lines so far */
+  size_t cases;                  /* in the lines reported so far */
   mica__text run;                /* KERNEL.VARIANT of every line with cases, each between newlines */
   bool launches;                 /* mica__check_launches ran: variants that no case ran are then reported as skipped */
   bool dry_run;                  /* conv and gemm: cases are made and counted, not launched */

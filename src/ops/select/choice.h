@@ -36,8 +36,8 @@ bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const
  * implementation before the chosen one, logs at level debug why it was not chosen. */
 mica__choice mica__choose(mica_engine *engine, const mica__impl *const *list, const void *problem, const char *key);
 
-/* The first implementation of the list that takes the problem on this device, else the last one, the reference.
- * Ignores tuning and quarantine. */
+/* Returns the first implementation in the list that takes the problem on this device, or else the last one, the
+ * reference. Ignores tuning and quarantine. */
 const mica__impl *mica__route(const mica__impl *const *list, const void *problem, const mica_device_info *device);
 
 /* For tests and benches: excludes the implementation of this name from being chosen in this process, until a call with

@@ -10,7 +10,7 @@
 #define MICA__CHECK_INPUTS 16
 
 typedef struct mica__launch_case {
-  const void *attrs; /* as from a builder; NULL: the defaults */
+  const void *attrs; /* the op's attributes, as its builder makes them; NULL: the defaults */
   mica__type inputs[MICA__CHECK_INPUTS];
   int32_t input_count;
   double bound[MICA__CHECK_INPUTS]; /* inputs are random from -bound to bound; integers are truncated. 0 means 2 */

@@ -36,7 +36,7 @@ void mica__tile_set_subgroup(const mica__kernel_desc *desc, int32_t *values, con
 /* Estimates for a variant from a model of NVIDIA's schedulers and its machine code (ptxas 13.0, f32). */
 typedef struct mica__tile_speed {
   int resident;      /* groups that a unit's registers and local memory hold at once */
-  int busy, busy_90; /* percent of cycles in which these keep its multiply-adds busy: sm_80, sm_90 */
+  int busy, busy_90; /* percent of cycles in which these groups keep a unit's multiply-adds busy, on sm_80 and sm_90 */
 } mica__tile_speed;
 
 /* A kernel, and a speed for each of its variants, in the same order. */

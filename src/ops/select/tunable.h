@@ -47,7 +47,7 @@ typedef struct mica__tunable {
   const mica__impl *const *(*impls)(const mica__trial *trial);
 } mica__tunable;
 
-/* For `open`: an operand filled with random numbers from -1 to 1 (integers: from -100 to 100). */
+/* For `open`: creates an operand and fills it with random numbers from -1 to 1 (integers: from -100 to 100). */
 mica_status mica__trial_operand_create(mica__trial *trial, mica_dtype dtype, mica_shape shape,
                                        mica__trial_operand *operand);
 /* For `close`: destroys the content of a trial, but not the trial. */
