@@ -24,8 +24,9 @@ typedef struct choosing {
   bool *is_last; /* by id - 1: the value is made with channels last */
   int32_t *map;  /* by id - 1: the node in out, in the layout in which it is made */
   int32_t *view; /* by id - 1: its view in the other layout, in out; 0: none yet */
-  /* By 2 (id - 1): the last copy in out for launches that keep their own, and for those that share (mica__op.lends); 0:
-   * none. A forward pass keeps its own copy of x: kept until the filter's gradient, it would be more memory. */
+  /* By 2 (id - 1): the last copy in out for launches that keep their own, and for those that share (mica__op.lends);
+   * 0: none. A forward pass keeps its own copy of x, because a shared one would stay in memory until the filter's
+   * gradient is computed. */
   int32_t *copies;
 } choosing;
 
@@ -191,7 +192,7 @@ static mica_status visit_launch(const choosing *c, int32_t id, int32_t *inputs) 
   uint32_t last = own->copies;
   for (int32_t k = 0; k < MOST_OPERANDS; k++)
     if (own->takes >> k & 1 && c->is_last[node->inputs[k] - 1]) last = own->takes;
-  /* Where the result is read with channels last, a copy of the source takes the place of the result's. */
+  /* If the result is read with channels last, the source is copied to channels last instead of the result. */
   if (!last && own->writes && !c->wanted[id - 1] && asks_for_result(c, id)) last = own->takes;
   const bool result = last && own->writes && !c->wanted[id - 1] && asks_for_result(c, id);
   for (int32_t k = 0; k < node->input_count; k++) {
@@ -214,7 +215,7 @@ static bool becomes_last(const choosing *c, const mica__node *node) {
   return false;
 }
 
-/* Exchanges the axes in the attributes of a reduction or view of an operand of that rank. */
+/* Exchanges the axes in the attributes of a reduction or view whose operand has this rank. */
 static void exchange_axes(mica__node *made, int32_t rank) {
   for (int32_t i = 0; i < made->op->attrs->count; i++) {
     const mica__attr *row = &made->op->attrs->rows[i];

@@ -12,7 +12,7 @@
 #define CPU_CHUNK 8192       /* elements of a pointwise chunk */
 #define CPU_TILE_CHUNK 256   /* elements of a pointwise chunk that reads across lanes */
 #define CPU_UNIT 16384       /* the number of elements worth a work-item */
-#define CPU_WORK_ITEMS 16    /* but not fewer work-items than this */
+#define CPU_WORK_ITEMS 16    /* the fewest work-items, even with fewer elements each */
 #define CPU_CACHE (64 << 10) /* bytes of local memory for rows: fits the first two cache levels */
 #define GPU_VECTOR 16        /* bytes */
 #define GPU_LOCAL 64

@@ -54,7 +54,7 @@ typedef struct mica__fused_plan {
   int32_t group;   /* number of work-items that share a unit; 1: each takes its own */
   int32_t local;   /* work-items of a work-group */
   int32_t abreast; /* if > 0, a group walks this many blocks of lanes side by side; a power of two */
-  int32_t striped; /* then the dimension of the row that its work-items divide among them */
+  int32_t striped; /* if abreast > 0: dimension of the row that a group's work-items divide among them */
   int32_t tile;    /* if > 0, the last but one dimension is walked in steps of this size, inside the loop over lanes */
   int32_t panel;   /* if > 0, lanes are rows, and this many blocks of them are walked side by side, in memory order */
   int32_t cut;     /* dimension that is walked in chunks; -1: none */

@@ -49,7 +49,7 @@ bool mica__fused_split_choose(const mica__fused *fused, const mica__fused_plan *
   int64_t pieces = (wanted + units - 1) / units, most = unit * each / least, extent = fused->extent[*split];
   if (pieces > most) pieces = most;
   if (plan->abreast) {
-    /* Pieces that groups can still share. */
+    /* With more pieces a work-item of a group would walk fewer than MICA__FUSED_GPU_STEPS steps. */
     most = extent * plan->abreast / ((int64_t)MICA__FUSED_GPU_STEPS * plan->group);
     if (pieces > most) pieces = most;
   }

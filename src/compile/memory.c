@@ -20,7 +20,7 @@ typedef struct planner {
   const mica_engine *engine;
   mica__memory *memory;
   int32_t *block_of; /* by id - 1: the node's block, from 1; 0: none */
-  int32_t *last_use; /* by id - 1: the last step that reads the node, and the first one */
+  int32_t *last_use; /* by id - 1: the last and the first step that read the node */
   int32_t *first_use;
   block *blocks;
   int32_t block_count;
@@ -207,7 +207,7 @@ static size_t find_offset(const planner *p, const block *b, const int32_t *place
   size_t offset = 0;
   for (int32_t i = 0; i < count; i++) {
     const block *other = &p->blocks[placed[i]];
-    if (other->offset >= offset + b->bytes) break; /* so do all blocks after it */
+    if (other->offset >= offset + b->bytes) break; /* all later blocks begin behind it too */
     bool overlaps = (other->dies >= b->born && b->dies >= other->born) || mica__is_without(MICA__WITHOUT_MEMORY);
     if (overlaps && other->offset + other->bytes > offset)
       offset = mica__slabs_fit(&p->memory->arena, other->offset + other->bytes, b->bytes);

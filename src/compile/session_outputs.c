@@ -41,7 +41,7 @@ mica_status mica__plan_bind_outputs(mica_session *session, mica__plan *v) {
     if (!given && !output->own) MICA_TRY(mica__plan_make_results(session, v));
     const mica_tensor *at = given ? session->bound[i] : output->own;
     if (output->at == at) continue;
-    output->at = NULL; /* in case only a part of the launches gets bound */
+    output->at = NULL; /* unknown until all its launches are bound */
     MICA_TRY(mica__recording_bind(v->recording, output->placeholder, at));
     output->at = at;
   }
@@ -55,7 +55,7 @@ mica_status mica__plan_copy_outputs(const mica_session *session, const mica__pla
   return MICA_OK;
 }
 
-/* Checks against the output's declared type: open dimensions may have any extent. */
+/* Checks the tensor against the output's declared type, whose open dimensions may have any extent. */
 static mica_status check_type(const mica_session *session, const char *call, size_t index, const mica_tensor *tensor) {
   char is[MICA__TYPE_TEXT], want[MICA__TYPE_TEXT];
   mica__type type = {mica_tensor_dtype(tensor), mica_tensor_shape(tensor)};
