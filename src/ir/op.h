@@ -290,9 +290,9 @@ typedef struct mica__op {
    * stored. */
   int32_t cost;
   uint32_t may_alias; /* bit k: the output may overwrite input k */
-  /* LAUNCH: bit k: a result is input k with changes by the other inputs, with the same number of elements. The lowest
-   * bit belongs to result 0, the next one to result 1. If both share memory (bit k of may_alias is set), only changes
-   * are written */
+  /* LAUNCH: bit k: one result is input k with changes that the other inputs make, and has the same number of
+   * elements. The lowest set bit belongs to result 0, the next one to result 1. If both share memory (bit k of
+   * may_alias is set), the launch writes only the changes. */
   uint32_t updates;
   uint32_t takes_strides; /* LAUNCH: bit k: input k may be a view with any strides that are not negative */
   uint32_t lends;         /* LAUNCH: bit k: values derived from input k may be shared with other such launches */
