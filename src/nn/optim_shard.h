@@ -13,8 +13,8 @@ mica_status mica__shard_owners(const mica_value *weights, size_t count, int32_t 
  * a value that the graph must use, or null. */
 mica_status mica__shard_reduce(mica_graph *graph, const mica_optimizer_config *config, const int32_t *owners,
                                mica_value *gradients, size_t count, mica_value *sent);
-/* Sends values[i], the new weight i, from its owner to all ranks, after `when`, a value of each run. Adds to *sent,
- * which the graph must use. */
+/* Sends values[i], the new weight i, from its owner to all ranks, after `when`, a value that each run computes. Adds
+ * to *sent, which the graph must use. */
 mica_status mica__shard_broadcast(const mica_optimizer_config *config, const int32_t *owners, mica_value when,
                                   mica_value *values, size_t count, mica_value *sent);
 
