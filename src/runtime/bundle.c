@@ -12,7 +12,7 @@
 typedef struct parts {
   const mica__program_bundle *old; /* NULL for none */
   mica__bundle_member *members;
-  bool *ours; /* which files must be freed */
+  bool *ours; /* per program: its file must be freed */
   size_t count, room;
 } parts;
 

@@ -53,7 +53,7 @@ void mica__derived_unlock(mica_engine *engine);
 bool mica__derived_is_stale(mica__derived *derived);
 /* Notes that the work is queued that makes it from the sources as mica__derived_is_stale saw them. */
 mica_status mica__derived_made(mica__derived *derived, mica_queue *queue);
-/* Makes the queue's later work wait for the work that makes it, if that is on another queue. Does not block. */
+/* Makes the queue's later work wait until the memory is made, if another queue makes it. Does not block. */
 mica_status mica__derived_wait(mica__derived *derived, mica_queue *queue);
 
 #endif

@@ -105,7 +105,7 @@ void mica__code_add_line(mica__code_state *state, const char *line, size_t lengt
 mica__hash mica__code_hash(const char *text) {
   mica__hash hash = {0};
   bool continued = false; /* an empty line ends a directive that a backslash continues */
-  /* A file that the compiler includes may ask for the line. */
+  /* These words ask for positions in the text, or include a file that may ask; the text is then hashed as it is. */
   static const char *const positions[] = {"__LINE__", "__FILE__", "include"};
   for (size_t i = 0; i < sizeof positions / sizeof *positions; i++)
     if (strstr(text, positions[i])) return mica__hash_text(hash, text);

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* Where the lines of a text read so far have ended. Begin with {0}. */
+/* The state at the end of the lines read so far of a text. Begin with {0}. */
 typedef struct mica__code_state {
   bool in_comment;      /* inside of a comment that continues on the next line */
   bool in_line_comment; /* the last line was a // comment and ended in a backslash */
