@@ -223,7 +223,7 @@ MICA__SHARED mica_status mica__ranks_tested(mica_trainer *trainer);
 /* Tells the other ranks if this one wants to stop. *all_stop is the answer to the previous call; it is equal on all
  * ranks. */
 mica_status mica__ranks_agree(mica_trainer *trainer, bool stops, bool *all_stop);
-/* Call it after an epoch's last mica__ranks_agree. */
+/* Waits for the answer to the epoch's last mica__ranks_agree, and drops it. */
 mica_status mica__ranks_end_steps(mica_trainer *trainer);
 /* Replaces state other than weights (running statistics) by its mean over replicas. */
 mica_status mica__ranks_join_state(mica_trainer *trainer);
