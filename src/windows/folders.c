@@ -28,7 +28,8 @@ static bool rename_at_once(const char *from, const char *to) {
   if (file != INVALID_HANDLE_VALUE) {
     enum { REPLACES_AS_POSIX = 3, FILE_RENAME_EX = 22 };
     const DWORD flags = REPLACES_AS_POSIX;
-    memcpy(info, &flags, sizeof flags); /* in a union with a BOOL, the only member that MinGW-w64 declares */
+    /* The flags share a union with a BOOL, the only member that MinGW-w64 declares. */
+    memcpy(info, &flags, sizeof flags);
     info->FileNameLength = (DWORD)(length - 1) * (DWORD)sizeof *name;
     memcpy(info->FileName, name, info->FileNameLength);
     done = SetFileInformationByHandle(file, (FILE_INFO_BY_HANDLE_CLASS)FILE_RENAME_EX, info, (DWORD)bytes);
