@@ -16,7 +16,7 @@ typedef struct mica__conv_phase {
 /* mica__conv_phase_count gives the number of phases of a pass, mica__conv_phase_at the phase with this index. */
 int64_t mica__conv_phase_count(const mica__conv *conv);
 mica__conv_phase mica__conv_phase_at(const mica__conv *conv, int64_t index);
-/* The only phase of a forward pass with these dims, whichever pass the problem itself is. */
+/* The only phase of a forward pass with these dims. Some kernels of backward passes take it, too (cpu/direct_n.c). */
 mica__conv_phase mica__conv_phase_forward(const mica__conv_dims *dims);
 /* A phase with the source and result channels of its weights exchanged. */
 mica__conv_phase mica__conv_phase_transposed(mica__conv_phase phase);

@@ -20,7 +20,7 @@ const mica__kernel_desc mica__conv_depthwise_wgrad_c_kernel = {
 /* The number of work-groups if there are enough images: it keeps a few cores evenly busy, and depends only on sizes. */
 #define GROUPS 64
 
-/* How the work is cut; the comment that opens the kernel's file explains it. */
+/* The sums, in parts of the images, and the problem that they solve, as cl/conv/wgrad_reduce.cl takes both. */
 typedef struct plan {
   mica__conv all; /* the problem as one group with all filters */
   mica__conv_sums sums;

@@ -29,7 +29,8 @@ const mica__kernel_desc mica__conv_depthwise_wgrad_w_kernel = {
 #define MIN_ROW_OF_LARGE 9
 #define LARGE_FILTER 9
 
-/* How the work is cut; the comment that opens the kernel's file explains it. */
+/* How the work is cut. filters: of a work-group, the kernel's `block`. all, sums: as cl/conv/wgrad_reduce.cl takes
+ * them. */
 typedef struct plan {
   int64_t filters;
   mica__conv all; /* the problem as one group with all filters */

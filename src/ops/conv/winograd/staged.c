@@ -110,7 +110,7 @@ mica__launch mica__winograd_operands(mica__kernel *kernel, const planes *p, cons
   return launch;
 }
 
-/* A hash of all that V depends on besides the source. */
+/* A hash of all that V depends on besides the source: launches with equal hashes and the same source can share V. */
 static mica__hash tiles_of(const planes *p) {
   const mica__winograd *w = &p->winograd;
   const int64_t values[] = {p->edge, p->pitch, w->top, w->left, w->phase.out[1], w->phase.out[2]};

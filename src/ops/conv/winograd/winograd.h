@@ -10,7 +10,7 @@
 /* A pass as a phase with ascending taps. */
 typedef struct mica__winograd {
   mica__conv_phase phase;
-  int64_t top, left; /* the source pixel that the first tap reads for the first result */
+  int64_t top, left; /* row and column of the source pixel that the first tap reads for the first result */
   bool flipped;      /* the filter is rotated by 180 degrees */
 } mica__winograd;
 
