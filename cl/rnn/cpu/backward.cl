@@ -73,7 +73,8 @@ INLINE void gates(__private const layer *l, const functions f, __private const r
 }
 
 #if KIND == GRU_BEFORE
-/* Computes the gradient of gate r of VW units. d: the gradient of r h. */
+/* Computes the gradient of gate r of VW units, and adds to dh the part that passes through the gate. d: the gradient
+ * of r h. */
 INLINE void reset_gate(__private const layer *l, const functions f, __private const rows *r, const int i, const int row,
                        const int u, const V d) {
   const long at = (long)row * l->pitch + u;

@@ -85,8 +85,8 @@ static mica_value is_class(mica_value index, mica_value like) {
 }
 
 /* Counts elements for each class, as (C): in *both if target and prediction agree on the class; in *all those of the
- * class in the target plus those in the prediction. Elements whose target is not a class do not count. False if the
- * operands are null, or the logits have no classes. */
+ * class in the target plus those in the prediction. Elements whose target is not a class do not count. False if an
+ * operand is null, or if the logits have no axis 1, no classes or an unknown number of them. */
 static bool count_regions(mica_value logits, mica_value target, mica_value *both, mica_value *all) {
   if (!logits.graph || !target.graph || mica_value_shape(logits).rank < 2 || mica_value_shape(logits).dim[1] < 1)
     return false;

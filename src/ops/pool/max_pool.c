@@ -253,7 +253,8 @@ static mica_status fits(const planes *p) {
   return MICA_OK;
 }
 
-/* True if an int cannot count all elements, or an axis' elements times its adaptive outputs. */
+/* True if an int cannot count all elements of the input or of a result, or the product of an axis's extent and its
+ * adaptive outputs. */
 static bool is_large(const planes *p) {
   double elements = (double)p->count, outputs = elements;
   for (int k = 0; k < 3; k++) {

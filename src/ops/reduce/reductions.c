@@ -1,4 +1,4 @@
-/* Reductions of graphs, and ops that are composed of them. */
+/* Reductions in graphs, and ops composed of them. */
 #include "ops/common/build.h"
 #include "ops/layout/views.h"
 

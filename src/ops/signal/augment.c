@@ -57,7 +57,7 @@ mica_value mica_spec_augment(mica_value x, mica_value step, const mica_spec_augm
   return y;
 }
 
-/* Returns (N, 1) from x (N, T), of which only the shape is used. */
+/* Returns the first sample of each row of x (N, T), as (N, 1); callers use only the shape. */
 static mica_value one_each(mica_value x) {
   const int64_t zero[] = {0};
   return mica_gather(x, mica_constant(x.graph, MICA_I64, MICA_SHAPE(1), zero), 1);

@@ -18,7 +18,8 @@
 #define MOST_BLOCKS 128
 /* The elements that a GPU's work-item takes alone, in ops that read an order (mica__sort_blocks). */
 #define GPU_BLOCK 16
-/* The values of the digits that a pass of a GPU counts, and the fewest work-items of its groups. */
+/* GPU_DIGITS: how many values a digit has in a pass on a GPU. LEAST_GROUP: the fewest work-items in the pass's
+ * groups. */
 #define GPU_DIGITS 16
 #define LEAST_GROUP 32
 

@@ -82,8 +82,8 @@ static mica_status grad_segments(const mica__grad *grad) {
   return MICA_OK;
 }
 
-/* A check's inputs are random, but segment numbers must rise: bounds below 1 make all of them 0. tests/ops/test_index.c
- * checks others. */
+/* A check's inputs are random, but segment numbers must rise: with a bound below 1 all of them are 0.
+ * tests/ops/test_index.c checks others. */
 static mica_status check_segments(mica__check *check) {
   static const mica__segment_sum_attrs three = {3}, none = {0};
   const mica__launch_case list[] = {
