@@ -405,8 +405,7 @@ mica__term mica__write_space(const mica__fused_writer *w, int32_t k) {
   return t;
 }
 
-/* Writes the beginning of a kernel's text: includes, macros and types. A program may contain several kernels' texts,
- * so a kernel's own macros are defined anew for it. */
+/* A program may contain several kernels' texts, so a kernel's own macros are defined anew for it. */
 void mica__write_head(mica__fused_writer *w) {
   const mica__fused *fused = w->fused;
   const mica__fused_plan *plan = w->plan;

@@ -23,7 +23,7 @@ typedef struct mica__recorder {
   mica_queue *recorder;  /* of the launches */
   mica_queue *prologue;  /* of the launches that come before the first run */
   mica_tensor **tensors; /* by id - 1: the node's memory, made when first needed */
-  mica_buffer **derived; /* by id - 1: the placeholder of an invariant step's result; also when first needed */
+  mica_buffer **derived; /* by id - 1: the placeholder of an invariant step's result, made when first needed */
   mica__given *given;
   size_t given_count;
 } mica__recorder;
