@@ -47,8 +47,8 @@ static mica_value frequencies(mica_graph *graph, double base, int64_t width, int
 
 /* --- rotary --- */
 
-/* Pairs of features are on axes (2, pairs), or (pairs, 2) if interleaved. Each feature times the cosine, plus or minus
- * its partner times the sine. */
+/* Rotates pairs of features, which are on axes (2, pairs), or (pairs, 2) if interleaved: each feature times the
+ * cosine, plus or minus its partner times the sine. */
 static mica_value rotate(mica_value x, mica_value positions, const mica_rotary_config *c, int64_t heads) {
   const int64_t pairs = c->rotated / 2;
   const int32_t pair_axis = c->interleave ? 4 : 3;
