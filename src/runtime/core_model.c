@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* 32 KiB and 1 MiB, as on Zen 4; the measured Xeon has larger caches. cached_bytes is a part of the 32 MiB that eight
- * cores of Zen 4 share (2026-11-23, 2 of them). */
+/* 32 KiB and 1 MiB, as on Zen 4; the measured Xeon has larger caches. cached_bytes is a part of the 32 MiB that
+ * eight cores of Zen 4 share (measured on 2 of the cores, 2026-11-23). */
 #define CPU_CACHES .l1_floats = 8 << 10, .l2_floats = 256 << 10, .wake_products = 1.0e6, .cached_bytes = 20 << 20
 
 /* Measured on Zen 4, which multiplies one vector of 16 floats per cycle, so that loads of B in place keep up. */

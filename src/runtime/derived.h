@@ -32,7 +32,7 @@ typedef struct mica__derived_desc {
   size_t source_count;
 } mica__derived_desc;
 
-/* Finds the object with this key, or makes it, and adds a reference. Its memory is not filled yet. */
+/* Finds the object with this key, or makes it, and adds a reference. The memory of a new object is not filled yet. */
 mica_status mica__derived_get(mica_engine *engine, const mica__derived_desc *desc, mica__derived **derived);
 /* Drops a reference; the last one frees the object. NULL is a no-op. */
 void mica__derived_release(mica__derived *derived);

@@ -91,7 +91,7 @@ static mica_status build(mica_engine *engine, cl_program handle, const request *
   return error == CL_SUCCESS ? MICA_OK : fail_build(engine, handle, r, error);
 }
 
-/* True if the driver can make this kernel of the program: some look into a binary only then. */
+/* True if the driver can make this kernel of the program: some drivers look into a binary only then. */
 static bool has_kernel(mica_engine *engine, cl_program handle, const char *name) {
   cl_int error = CL_SUCCESS;
   cl_kernel kernel = engine->api->CreateKernel(handle, name, &error);
