@@ -247,7 +247,7 @@ int mica__posix_spawn_addclose(posix_spawn_file_actions_t *actions, int file); /
 int mica__posix_spawn(pid_t *process, const char *program, const posix_spawn_file_actions_t *actions,
                       char *const words[], char *const environment[]);
 pid_t mica__posix_waitpid(pid_t process, int *how, int options);
-/* Signal 0 checks that the process exists; SIGTERM and SIGKILL end it. */
+/* Signal 0 checks that a process with this number exists; any other signal ends a child of posix_spawn. */
 int mica__posix_kill(pid_t process, int number);
 #define posix_spawn(process, program, actions, attributes, words, environment)                                         \
   ((void)(attributes), mica__posix_spawn(process, program, actions, words, environment))
