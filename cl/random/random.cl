@@ -26,8 +26,8 @@
 /* Returns a number in [0, 1), a multiple of 2^-bits. */
 static inline REAL unit(const uint word, const int bits) { return (REAL)(word >> (32 - bits)) / (REAL)(1 << bits); }
 
-/* z[0] = cos(pi x), z[1] = sin(pi x) of 0 <= x < 2. Doubles are made from values below pi / 4: where a driver
- * multiplies by pi first (Oclgrind 21.10), a result near 0 has few right bits. */
+/* Sets z[0] to cos(pi x) and z[1] to sin(pi x), for 0 <= x < 2. Doubles are made from values below pi / 4: where a
+ * driver multiplies by pi first (Oclgrind 21.10), a result near 0 has few right bits. */
 static inline void circle(const REAL x, __private REAL *z) {
   const int quarters = sizeof(REAL) == 8 ? convert_int_rte(2 * x) : 0;
   const REAL rest = x - (REAL)0.5 * quarters, c = cospi(rest), s = sinpi(rest);

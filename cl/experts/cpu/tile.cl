@@ -51,7 +51,8 @@ BLOCK_FN void make_panel(__global const WEIGHT *w, const int j, const int n, con
   }
 }
 
-/* Prefetches two cache lines of each of 3 rows of w from column `at` on: lines `line` and the next of KC columns. */
+/* Prefetches two cache lines, numbers `line` and `line` + 1, of the KC columns from column `at` on in each of 3 rows
+ * of w. */
 BLOCK_FN void prefetch_rows(__global const WEIGHT *w, const int j, const int n, const int k, const int at,
                             const int line) {
   if (line * 64 >= WEIGHT_ROW(KC) * (long)sizeof(WEIGHT)) return;

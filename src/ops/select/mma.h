@@ -109,7 +109,7 @@ typedef struct mica__mma_tile {
   bool copies; /* copies into local memory run in the background, as on NVIDIA's units */
 } mica__mma_tile;
 
-/* The number of work-items in a warp. */
+/* Returns the number of work-items in a warp of this unit. */
 int64_t mica__mma_lanes(int32_t unit);
 mica__mma_tile mica__mma_tile_of(const mica__kernel_desc *desc, const int32_t *values);
 
