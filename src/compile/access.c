@@ -34,7 +34,8 @@ bool mica__access_is_row_major(mica_shape space, const mica__access *access) {
 /* Adjacent dimensions of a value that the inner access walks as one. */
 typedef struct run {
   int64_t extent, row_major, stride;
-  int64_t at, low, high; /* at: the index of the offset along the run; low, high: how far steps reach below and above */
+  int64_t at, low, high; /* at: the index along the run at the access's offset; low, high: how far steps reach below
+                          * and above */
 } run;
 
 static int32_t find_runs(mica_shape shape, const mica__access *inner, run runs[MICA_MAX_RANK]) {

@@ -8,8 +8,8 @@
 
 /* The most elements of a constant: larger ones cost more memory and host time than their kernel costs device time. */
 #define MOST_ELEMENTS 65536
-/* The most entries of a table of an axis that only the host computes: the axis's elements or windows times their
- * taps. */
+/* The most entries of a table that only the host computes for an axis: the number of the axis's elements or windows
+ * times the taps of each. */
 #define MOST_OF_TABLE (1 << 25)
 
 /* The product cannot overflow: every type of a graph has passed mica__type_check. */

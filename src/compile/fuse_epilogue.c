@@ -98,7 +98,7 @@ static int32_t widened(const fusing *a, int32_t id, int32_t pass) {
   return cast->pass == pass || from->op->kind == MICA__OP_SOURCE ? cast->inputs[0] : 0;
 }
 
-/* Makes a view of a widened value a view of the halves. */
+/* Makes a view of a widened value a view of the value in half precision. */
 static void look_at_halves(const fusing *a, int32_t id) {
   mica__node *view = node_at(a, id);
   if (!a->narrow[id - 1] || view->type.dtype != MICA_F32) return;

@@ -18,7 +18,7 @@ typedef struct mica__slabs {
 /* The alignment of parameters and planned values, in bytes. */
 size_t mica__session_alignment(const mica_engine *engine);
 
-/* No slabs yet; values will begin at multiples of the session's alignment. */
+/* Slabs that hold nothing yet; values will begin at multiples of the session's alignment. */
 mica__slabs mica__slabs_of(const mica_engine *engine);
 /* The lowest offset, at least `offset`, at which `bytes` bytes (at most step) fit into one slab. */
 size_t mica__slabs_fit(const mica__slabs *slabs, size_t offset, size_t bytes);
