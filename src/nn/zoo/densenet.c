@@ -18,7 +18,7 @@ static mica_value norm_relu(mica_nn *nn, const char *name, mica_value x) {
   return mica_relu(mica_nn_batch_norm(nn, name, x, NULL));
 }
 
-/* A layer of a dense block: makes GROWTH channels, which the block adds to x. */
+/* A layer of a dense block: makes GROWTH channels, which the block appends to the channels of x. */
 static mica_value layer(mica_nn *nn, mica_value x, const void *config) {
   (void)config;
   x = conv(nn, "conv1", norm_relu(nn, "norm1", x), 4 * GROWTH, 1, 1);
