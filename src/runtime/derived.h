@@ -46,12 +46,12 @@ mica_buffer *const *mica__derived_sources(const mica__derived *derived, size_t *
 void mica__derived_count_begin(mica_engine *engine);
 uint64_t mica__derived_count(mica__derived *derived);
 
-/* Between lock and unlock, a single thread checks what is stale and queues the work that makes it. */
+/* Between lock and unlock, a single thread checks which memory is stale and queues the work that fills it again. */
 void mica__derived_lock(mica_engine *engine);
 void mica__derived_unlock(mica_engine *engine);
-/* True if the sources have changed since it was made. */
+/* True if the sources have changed since the memory was filled. */
 bool mica__derived_is_stale(mica__derived *derived);
-/* Notes that the work is queued that makes it from the sources as mica__derived_is_stale saw them. */
+/* Notes that work is queued that fills the memory from the sources as mica__derived_is_stale saw them. */
 mica_status mica__derived_made(mica__derived *derived, mica_queue *queue);
 /* Makes the queue's later work wait until the memory is made, if another queue makes it. Does not block. */
 mica_status mica__derived_wait(mica__derived *derived, mica_queue *queue);

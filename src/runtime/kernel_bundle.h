@@ -26,7 +26,7 @@ void mica__kernel_bundle_free(mica__kernel_bundle *bundle);
  * MICA_E_BUILD: the message has the driver's log. */
 mica_status mica__kernel_bundle_build(mica_engine *engine, const mica__kernel_bundle *bundle);
 
-/* Gets the kernel of such a text, from a bundle that was built, else from a program of its own. */
+/* Gets the kernel of a generated text, from a bundle that was built, else from a program of its own. */
 mica_status mica__kernel_get_generated(mica_engine *engine, const char *name, const char *text, mica__kernel **kernel);
 
 #endif

@@ -88,7 +88,8 @@ static mica_status upload_staged(mica_queue *queue, mica_tensor *tensor, const c
     size_t piece = bytes - at < MICA__STAGING_BYTES ? bytes - at : MICA__STAGING_BYTES;
     mica__staging *s = NULL;
     MICA_TRY(take_staging(queue, &s));
-    /* A code below 0 never gives MICA_OK, so there is a piece. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
+    /* take_staging fails for every code below 0, so it gave a piece.
+     * NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
     memcpy(s->host, data + at, piece);
     MICA_TRY(mica__engine_check(queue->engine,
                                 queue->engine->api->EnqueueWriteBuffer(queue->handle, tensor->buffer->memory, CL_FALSE,
