@@ -63,9 +63,9 @@ typedef struct mica_adapter_layer {
 /* Number of layers, and layer number `index`; NULL if index is too large. Valid until the adapter changes. */
 MICA_API size_t mica_adapter_count(const mica_adapter *adapter);
 MICA_API const mica_adapter_layer *mica_adapter_at(const mica_adapter *adapter, size_t index);
-/* Adds a copy of a layer with its values, for example from a file. After the first call the adapter has only layers
- * that were added in this way, and ignores targets. MICA_E_INVALID: a or b is NULL, a size is wrong, or the adapter has
- * the layer already. */
+/* Adds a copy of a layer with its values, for example from a file. After the first call networks add no layers to the
+ * adapter any more, and targets are ignored. MICA_E_INVALID: name, a or b is NULL; the rank is not 1 to 1,024, inputs
+ * or outputs not 1 to 2^30, or scale not finite; or the adapter has the layer already. */
 MICA_API MICA_CHECKED mica_status mica_adapter_add(mica_adapter *adapter, const mica_adapter_layer *layer);
 
 /* Hook of networks (mica_nn_config.hook); hook_user is the adapter. In the graph: MICA_E_UNSUPPORTED if a target is not
@@ -73,16 +73,18 @@ MICA_API MICA_CHECKED mica_status mica_adapter_add(mica_adapter *adapter, const 
 MICA_API mica_value mica_adapter_hook(void *adapter, mica_nn *nn, mica_nn_point point, const char *layer,
                                       mica_value value);
 
-/* Freezes all weights of a network except the adapter's. Call it after the network is built and before
- * mica_optimize. MICA_E_NOT_FOUND: a target, or a layer of mica_adapter_add, matched no layer; the message names it. */
+/* Freezes all weights of a network except the adapter's. Call it after the network is built and before mica_optimize.
+ * MICA_E_NOT_FOUND: a target, or a layer of mica_adapter_add, matched no layer (the message names it), or the network
+ * has no dense layer to adapt. */
 MICA_API MICA_CHECKED mica_status mica_adapter_freeze_base(const mica_adapter *adapter, mica_nn *nn);
 /* True for parameters that an adapter adds to a network, by their name. */
 MICA_API bool mica_adapter_is_parameter(const char *own_name);
 
-/* Uploads values of the adapter into a session made from nn's graph; layers without values keep theirs. Blocks. */
+/* Uploads values of the adapter into a session made from nn's graph; layers without values keep theirs. Blocks.
+ * MICA_E_NOT_FOUND: the session lacks a layer of the adapter. MICA_E_SHAPE: its layer has other sizes. */
 MICA_API MICA_CHECKED mica_status mica_adapter_write_to(const mica_adapter *adapter, const mica_nn *nn,
                                                         mica_session *session);
-/* Downloads values from a session. Blocks. MICA_E_NOT_FOUND: the session lacks a layer of the adapter. */
+/* Downloads values from a session. Blocks. The errors of mica_adapter_write_to. */
 MICA_API MICA_CHECKED mica_status mica_adapter_read_from(mica_adapter *adapter, const mica_nn *nn,
                                                          mica_session *session);
 

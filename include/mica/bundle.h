@@ -38,7 +38,8 @@ typedef struct mica_bundle_info {
  * MICA_E_STATE: another user could have written it. */
 static inline MICA_CHECKED mica_status mica_bundle_describe(const char *path, mica_bundle_info *info);
 
-/* The function that it calls; see mica_device_list_sized. */
+/* The function that mica_bundle_describe calls. info_bytes is sizeof(mica_bundle_info) when the program was compiled;
+ * see mica_device_list_sized. */
 MICA_API MICA_CHECKED mica_status mica_bundle_describe_sized(const char *path, mica_bundle_info *info,
                                                              size_t info_bytes);
 static inline mica_status mica_bundle_describe(const char *path, mica_bundle_info *info) {

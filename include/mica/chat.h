@@ -30,7 +30,7 @@ typedef struct mica_decoder mica_decoder;
 typedef struct mica_decoder_config {
   int32_t slots;    /* requests that are decoded at once, at most 64; 0: 1 */
   int64_t context;  /* positions of a slot; 0: mica_foundation_context */
-  int64_t part;     /* tokens of a prompt that one run reads, a power of two of at least 16; 0: 128 */
+  int64_t part;     /* tokens of a prompt that one run reads: a power of two from 16 to 4,096; 0: 128 */
   size_t most_wait; /* requests that wait for a slot; 0: 1024 */
   mica_cache_form
       cache;      /* how slots keep keys and values; F16 and BF16 take half of F32's memory, Q8 about a quarter */
@@ -47,7 +47,7 @@ typedef struct mica_decoder_config {
  * mica_foundation_load. Blocks. */
 MICA_API MICA_CHECKED mica_status mica_decoder_create(mica_engine *engine, const mica_foundation *model,
                                                       const mica_decoder_config *config, mica_decoder **decoder);
-/* Unfinished requests end without another event. NULL is a no-op. */
+/* Destroys a decoder. Unfinished requests end without another event. NULL is a no-op. */
 MICA_API void mica_decoder_destroy(mica_decoder *decoder);
 /* The model's tokenizer, which belongs to the decoder. NULL: the model has none; events then have only tokens. */
 MICA_API const mica_tokenizer *mica_decoder_tokenizer(const mica_decoder *decoder);
@@ -98,22 +98,24 @@ typedef struct mica_request {
   const mica_sampler_config *sampling; /* NULL: its defaults */
   const char *const *stops;            /* texts that end the answer and are left out of it */
   size_t stop_count;
-  int32_t top;        /* tokens to list in events, at most MICA_DECODER_MAX_TOP; 0: none */
-  bool ignore_end;    /* tokens that end a text do not end it; not allowed with a schema */
-  const char *schema; /* the text is JSON that satisfies this JSON schema (mica/grammar.h); NULL: any text */
-  mica_decoder_fn *event;
-  void *user;
+  int32_t top;            /* tokens to list in events, at most MICA_DECODER_MAX_TOP; 0: none */
+  bool ignore_end;        /* tokens that end a text do not end it; not allowed with a schema */
+  const char *schema;     /* the text is JSON that satisfies this JSON schema (mica/grammar.h); NULL: any text */
+  mica_decoder_fn *event; /* receives the tokens; must not be NULL */
+  void *user;             /* passed to event */
 } mica_request;
 
 /* Adds a request, which is copied; *id (may be NULL) receives its own number, above 0. MICA_E_INVALID: the prompt is
- * empty or too long, a token is outside of the vocabulary, or the errors of mica_sampler_create and
- * mica_grammar_create_schema. MICA_E_STATE: too many requests wait. Any thread. */
+ * empty or too long, a token is outside of the vocabulary, event is NULL, most_tokens or top is out of range,
+ * ignore_end is set with a schema, or there are stops or a schema but no tokenizer. Also the errors of
+ * mica_sampler_create and mica_grammar_create_schema. MICA_E_STATE: too many requests wait. Any thread. */
 MICA_API MICA_CHECKED mica_status mica_decoder_add(mica_decoder *decoder, const mica_request *request, int64_t *id);
 /* Makes one token for each text that is being written, after it has read a part of the prompt that has waited longest.
- * *busy (may be NULL): work is left. A failure of one request is only reported by its event; other failures are
- * returned, and end all requests. Blocks. */
+ * *busy (may be NULL): work is left. A failure of one request is only reported by its event. Other failures are
+ * returned, and end all requests that have a slot; those that wait for one stay. Blocks. */
 MICA_API MICA_CHECKED mica_status mica_decoder_step(mica_decoder *decoder, bool *busy);
-/* Ends a request at the next step; does nothing if it is unknown or done. Any thread. */
+/* Ends a request at the next step, or, if it waits for a slot, in the step that gives it one. Does nothing if it is
+ * unknown or done. Any thread. */
 MICA_API void mica_decoder_cancel(mica_decoder *decoder, int64_t id);
 
 /* --- conversations --- */
@@ -138,14 +140,15 @@ MICA_API void mica_chat_destroy(mica_chat *chat);
 /* Appends the user's message, and steps the decoder until the answer is complete. Its events go to `event` (may be
  * NULL). The answer becomes a message, even if it was cancelled. If the conversation exceeds the context, the oldest
  * messages after the system message are left out of the prompt. *finish (may be NULL) says why the answer ended.
- * MICA_E_INVALID: the text alone does not fit. After any failure the chat does not have the user's message. */
+ * MICA_E_INVALID: the text alone does not fit, or the model's answer failed (MICA_FINISH_ERROR). After any failure the
+ * chat does not have the user's message. */
 MICA_API MICA_CHECKED mica_status mica_chat_send(mica_chat *chat, const char *text, mica_decoder_fn *event, void *user,
                                                  mica_finish *finish);
-/* Cancels the answer that is being written. Any thread, and signal handlers. */
+/* Cancels the answer that is being written; a later mica_chat_send is not affected. Any thread, and signal handlers. */
 MICA_API void mica_chat_stop(mica_chat *chat);
 /* Forgets all messages, except the first one if the chat was created with a system message. */
 MICA_API void mica_chat_reset(mica_chat *chat);
-/* The messages so far. They belong to the chat. */
+/* The messages so far. They belong to the chat; the pointer is valid until mica_chat_load. */
 MICA_API const mica_messages *mica_chat_messages(const mica_chat *chat);
 /* save writes the messages to a file as a JSON list. load reads such a file; its messages replace the chat's. */
 MICA_API MICA_CHECKED mica_status mica_chat_save(const mica_chat *chat, const char *path);

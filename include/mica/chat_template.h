@@ -59,9 +59,9 @@ MICA_API void mica_messages_destroy(mica_messages *messages);
 
 typedef struct mica_chat_template mica_chat_template;
 
-/* Parses a template: UTF-8 of at most 1 MiB, which is copied. `name` is for messages. MICA_E_FORMAT: too long, not
- * UTF-8, or a syntax error. MICA_E_UNSUPPORTED: a tag, filter or test that Mica lacks. The last two messages give line
- * and column. */
+/* Parses a template: UTF-8 of at most 1 MiB, which is copied. Error messages name it `name`. MICA_E_FORMAT: too long,
+ * not UTF-8, or a syntax error. MICA_E_UNSUPPORTED: a tag, filter or test that Mica lacks. For a syntax error and for
+ * what Mica lacks, the message gives line and column. */
 MICA_API MICA_CHECKED mica_status mica_chat_template_create(const char *name, const char *text, size_t bytes,
                                                             mica_chat_template **chat_template);
 /* Source of the template, ending in a NUL. The template owns it. */
@@ -99,8 +99,9 @@ typedef struct mica_text_span {
  * first two.
  *
  * MICA_E_INVALID: the template called raise_exception (the message is the template's, for example that roles must
- * alternate), or options are not JSON. MICA_E_FORMAT: the template failed or exceeded a limit. MICA_E_UNSUPPORTED: it
- * used something that Mica lacks. The last two messages give line and column of the template. */
+ * alternate), an option is not JSON, or a variable has no name, no value or a text that is not UTF-8. MICA_E_FORMAT:
+ * the template failed or exceeded a limit. MICA_E_UNSUPPORTED: it used something that Mica lacks. The messages of
+ * MICA_E_FORMAT and MICA_E_UNSUPPORTED give line and column of the template. */
 MICA_API MICA_CHECKED mica_status mica_chat_template_apply(const mica_chat_template *chat_template,
                                                            const mica_messages *messages,
                                                            const mica_chat_options *options, char **text,

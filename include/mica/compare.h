@@ -51,9 +51,9 @@ typedef struct mica_compared {
 } mica_compared;
 
 /* Evaluates and times runs on the data. Runs take turns with series of predictions, so that changes of the machine's
- * speed affect all alike. results has `count` elements. Blocks. MICA_E_INVALID: there is no run, tasks differ, or,
- * without data, the runs have different data or held-out samples; the message names them. Otherwise the errors of
- * mica_run_evaluate. */
+ * speed affect all alike. results has `count` elements. Blocks. MICA_E_INVALID: there is no run, a run has no folder,
+ * samples, repeats or seconds is negative, tasks differ, or, without data, the runs have different data or held-out
+ * samples; the message names them. Otherwise the errors of mica_run_evaluate. */
 MICA_API MICA_CHECKED mica_status mica_runs_compare(mica_run *const *runs, size_t count,
                                                     const mica_compare_config *config, mica_compared *results);
 

@@ -168,13 +168,13 @@ typedef struct mica_engine_config {
    * Case does not matter. */
   const char *device;
   /* Directory for compiled kernels and tuning results. NULL: the environment variable MICA_CACHE_DIR, else mica/ below
-   * XDG_CACHE_HOME or ~/.cache. "": no directory. If the directory cannot be created or written, kernels are compiled
-   * in each process; nothing fails. */
+   * XDG_CACHE_HOME or ~/.cache (Windows: below LOCALAPPDATA); without all of these, no directory. "": no directory. If
+   * the directory cannot be created or written, kernels are compiled in each process; nothing fails. */
   const char *cache_dir;
   /* Path of a bundle, from which the engine takes kernels before it compiles any (mica/bundle.h). NULL: the environment
    * variable MICA_BUNDLE, else none. "": none. An engine on a device without a compiler needs one. Creation fails with
    * MICA_E_STATE if the bundle is for another device, driver or version of Mica, with MICA_E_FORMAT if it is damaged.
-   * Without a selector, the bundle's device is used. */
+   * If device is NULL and MICA_DEVICE is not set, the bundle's device is used. */
   const char *bundle;
   /* Maximum size of the directory in bytes; least recently used kernels are deleted first. 0: 256 MiB. */
   uint64_t cache_bytes;

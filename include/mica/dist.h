@@ -140,8 +140,8 @@ MICA_API MICA_CHECKED mica_status mica_communicator_run(mica_communicator *commu
 MICA_API void mica_communicator_abort(mica_communicator *communicator, const char *sentence);
 /* Totals. All fields are 0 for NULL, and for a communicator that does not count. */
 MICA_API mica_communicator_stats mica_communicator_stats_of(const mica_communicator *communicator);
-/* Destroys a communicator. Wait for every collective first. Ranks that still wait for this one fail. NULL is a no-op.
- */
+/* Destroys a communicator: calls its `destroy` and frees the structure, so one of the caller's own must come from
+ * malloc. Wait for every collective first. Ranks that still wait for this one fail. NULL is a no-op. */
 MICA_API void mica_communicator_destroy(mica_communicator *communicator);
 
 typedef struct mica_communicator_config {
@@ -153,8 +153,8 @@ typedef struct mica_communicator_config {
   const volatile int *stop;
 } mica_communicator_config;
 
-/* Creates the communicators list[0] to list[ranks - 1] for threads of this process, one per thread. config may be NULL.
- */
+/* Creates the communicators list[0] to list[ranks - 1] for threads of this process, one per thread. ranks is 1 to
+ * MICA_CHANNELS. config may be NULL. */
 MICA_API MICA_CHECKED mica_status mica_communicator_local(int32_t ranks, const mica_communicator_config *config,
                                                           mica_communicator **list);
 

@@ -78,7 +78,8 @@ typedef struct mica_gguf mica_gguf;
  * Types that Mica does not compute with (IQ4_XS, ...) can be opened and listed. */
 MICA_API MICA_CHECKED mica_status mica_gguf_open(const char *path, mica_gguf **file);
 
-/* Opens a file's content in memory, which must stay valid until it is closed. One shard only. name is for messages. */
+/* Opens a file's content in memory, which must stay valid until it is closed. One shard only. Error messages use
+ * `name`. */
 MICA_API MICA_CHECKED mica_status mica_gguf_open_memory(const char *name, const void *data, size_t bytes,
                                                         mica_gguf **file);
 

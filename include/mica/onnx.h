@@ -39,7 +39,7 @@ typedef struct mica_onnx mica_onnx;
  * links; symbolic links must stay inside it. MICA_E_FORMAT: the model is faulty; the message says what and where, or
  * names tensor, file and reason for external data. MICA_E_NOT_FOUND: a file is missing. */
 MICA_API MICA_CHECKED mica_status mica_onnx_open(const char *path, mica_onnx **model);
-/* Reads a model of at most 2 GiB from memory. The bytes are copied. name is for messages. External data are not
+/* Reads a model of at most 2 GiB from memory. The bytes are copied. Error messages use `name`. External data are not
  * possible. */
 MICA_API MICA_CHECKED mica_status mica_onnx_open_memory(const char *name, const void *data, size_t bytes,
                                                         mica_onnx **model);

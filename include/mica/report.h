@@ -86,9 +86,12 @@ MICA_API const mica_item *mica_report_item(const mica_report *report, size_t sec
 MICA_API const mica_item *mica_report_find(const mica_report *report, size_t section, const char *name);
 
 /* Writes a JSON object on one line: {HEAD"KEY": [{"name": title, "ITEM": ...}, ...]}. head is "" or text such as
- * "\"task\": \"classify\", ". Numbers that are not finite become null, invalid UTF-8 becomes U+FFFD, and pictures and
- * files are omitted. Names of classes and columns come from datasets, which have already replaced invalid bytes and
- * control characters by texts such as \xe4. *text is the caller's to mica_free. */
+ * "\"task\": \"classify\", ". A section without an item "prediction" gets a member of this name after the title. Its
+ * value comes from the first of these items: the likeliest class of "classes" (choices), the names of the predicted
+ * ones of "labels", or the value of a number or text called "value", "text" or "translation". Numbers that are not
+ * finite become null, invalid UTF-8 becomes U+FFFD, and pictures and files are omitted. Names of classes and columns
+ * come from datasets, which have already replaced invalid bytes and control characters by texts such as \xe4. *text is
+ * the caller's to mica_free. */
 MICA_API MICA_CHECKED mica_status mica_report_json(const mica_report *report, const char *key, const char *head,
                                                    char **text);
 

@@ -92,7 +92,8 @@ typedef struct mica_rnn_results {
 } mica_rnn_results;
 
 /* x (T, B, I) or (B, T, I); w (D, G H, I); r (D, G H, H); b (D, 2 G H) or null. These, states and peepholes have one
- * float dtype. For 16-bit types, sums and states are f32 between steps (f64 for f64). T and B may be dynamic, and 0.
+ * float dtype. config may be NULL: all zeros. For 16-bit types, sums and states are f32 between steps (f64 for f64). T
+ * and B may be dynamic, and 0.
  *
  * Differentiable once, with respect to all float operands, unless byte_state is set. The backward pass is one walk back
  * through time (op rnn_grad) and one product over all steps for each of w, r and x. The gradient of a sum that clip

@@ -40,9 +40,10 @@ typedef struct mica_run_config {
   const mica_setting *settings;
   size_t setting_count;
   /* Continues the run in the folder. data, task and settings may be left out. Settings may change, except fixed ones
-   * (mica_setting_row.fixed). If the run has already trained for the new number of epochs or more, it ends with the
-   * epochs that it has. MICA_E_STATE: the data were left out and have changed since, or another process trains in the
-   * folder. */
+   * (mica_setting_row.fixed). If the run has trained for the new number of epochs or more, it ends with the epochs that
+   * it has, but only if it had not reached its former number and no other setting changes. MICA_E_STATE: settings
+   * change but nothing is left to train, the data were left out and have changed since, or another process trains in
+   * the folder. MICA_E_UNSUPPORTED: a run of Mica 0.2. */
   bool resume;
   mica_train_fn *report;
   void *user;
@@ -81,14 +82,14 @@ typedef struct mica_run_config {
 
 /* Checks everything in a configuration that needs no data: names, values, the folder. MICA_E_INVALID, MICA_E_NOT_FOUND:
  * the configuration is wrong, and the message says where. A new run's folder may not be, hold or lie in a folder of
- * data. MICA_E_STATE: the folder holds a run, or a file that a run would overwrite. Otherwise the error that reading
- * the folder gave. */
+ * data. MICA_E_STATE: the folder holds a run, or a file that a run would overwrite. MICA_E_FORMAT: `data` is neither a
+ * file nor a folder. Otherwise the error that reading the folder gave. */
 MICA_API MICA_CHECKED mica_status mica_run_check(const mica_run_config *config);
 
 /* Checks the configuration, reads the data, infers the task if none was given, builds the network and makes the folder.
  * Nothing is written into the folder before mica_run_fit. engine may be NULL (see config->engine). MICA_E_NOT_FOUND:
- * `freeze` matches no weight. MICA_E_STATE: `freeze` leaves no weight to train, or a complete run was resumed with
- * changed settings. MICA_E_FORMAT: no weight of the file `init` fits. */
+ * `freeze` matches no weight. MICA_E_STATE: `freeze` leaves no weight to train, or as mica_run_config.resume says.
+ * MICA_E_FORMAT: no weight of the file `init` fits, or all training samples have the same class. */
 MICA_API MICA_CHECKED mica_status mica_run_create(mica_engine *engine, const mica_run_config *config, mica_run **run);
 /* Opens the folder of a run to evaluate and predict; folders of Mica 0.2 and later are accepted. Also opens an ONNX
  * model that mica_run_export wrote for a classify or regress run, to predict. MICA_E_FORMAT: a fact or tensor is
@@ -97,8 +98,9 @@ MICA_API MICA_CHECKED mica_status mica_run_create(mica_engine *engine, const mic
 MICA_API MICA_CHECKED mica_status mica_run_open(mica_engine *engine, const char *folder, mica_run **run);
 
 typedef struct mica_run_open_config {
-  /* Type that layers compute in: "f32", "f16" or "bf16". Weights are not converted. NULL: the type used in training, or
-   * f32 for an ONNX model. MICA_E_UNSUPPORTED: the run is quantised, or its network is an ONNX model. */
+  /* Type that layers compute in: "f32", "f16" or "bf16". Weights are not converted. NULL: the type used in training;
+   * f32 if an ONNX model is opened. MICA_E_UNSUPPORTED: f16 or bf16 for a run that is quantised or that trained a
+   * network from an ONNX model. MICA_E_INVALID: another name. */
   const char *precision;
   /* Levels per unit of depth in maps of whole numbers to test on, like the setting depth-scale. 0: the training's.
    * MICA_E_INVALID: the run's task has no such setting, or the number is below 0 or not finite. */
@@ -120,8 +122,9 @@ typedef struct mica_run_speeds {
 
 /* Measures the speed of every rank with a temporary trainer; the run itself is not changed. speeds[r] receives the
  * samples per second of rank r while all ranks work. Call it on every rank, after mica_run_create and before
- * mica_run_fit. All ranks receive the same numbers. Takes a few seconds. MICA_E_STATE: the run has no communicator, or
- * uses stages. */
+ * mica_run_fit. All ranks receive the same numbers. Takes a few seconds. MICA_E_STATE: the run has no communicator, was
+ * opened, or divides its network among ranks (stages or tensor parallelism). Any other failure ends the
+ * communicator. */
 MICA_API MICA_CHECKED mica_status mica_run_measure(mica_run *run, double *speeds, mica_run_speeds *found);
 
 /* Trains until the last epoch or a stop, starting where the run stands. Each better epoch replaces model.safetensors,
@@ -129,7 +132,8 @@ MICA_API MICA_CHECKED mica_status mica_run_measure(mica_run *run, double *speeds
  * mica_run_stopped tells which. If a first training fails before its first checkpoint, no files remain. A resumed run
  * records its settings when training starts. The folder, or a file needed to open the run, may be deleted or moved
  * during training: the next checkpoint restores it, and the log gets a warning. MICA_E_IO: another run occupies the
- * folder by then; this run is saved in a folder beside it, which the message names. Blocks. */
+ * folder by then; this run is saved in a folder beside it, which the message names. MICA_E_STATE: the run was opened,
+ * not created. Blocks. */
 MICA_API MICA_CHECKED mica_status mica_run_fit(mica_run *run);
 /* Why training ended before its last epoch; NULL if it did not. For an opened run that is not complete: a sentence that
  * names the epoch of its weights. The run owns the text; it is valid until the next mica_run_fit. */
@@ -221,13 +225,14 @@ typedef struct mica_run_input {
 
 /* Predicts. The report has one section per sample, titled by file, row or number. Samples are computed in batches, and
  * the batch size may select other kernels: results for other batches may differ by rounding. Repeating a call gives the
- * same bits. MICA_E_NOT_FOUND: a file is missing. MICA_E_FORMAT: a file is damaged, or its columns or sizes are not the
- * run's. *prediction is the caller's to mica_report_destroy. */
+ * same bits. MICA_E_INVALID: not exactly one of files, data and text is given, or any of them for a run that draws.
+ * MICA_E_NOT_FOUND: a file is missing. MICA_E_FORMAT: a file is damaged, or its columns or sizes are not the run's.
+ * *prediction is the caller's to mica_report_destroy. */
 MICA_API MICA_CHECKED mica_status mica_run_predict(mica_run *run, const mica_run_input *input,
                                                    mica_report **prediction);
 
-/* Reports facts of the run, curves of its history, and the task's sections about the last evaluation. *report is the
- * caller's to mica_report_destroy. */
+/* Reports facts of the run, metrics, curves of its history, and the task's sections about the last evaluation. *report
+ * is the caller's to mica_report_destroy. */
 MICA_API MICA_CHECKED mica_status mica_run_report(mica_run *run, mica_report **report);
 
 /* --- queries --- */
@@ -253,7 +258,9 @@ typedef struct mica_run_epoch {
   uint64_t batches, batch, left_out;
 } mica_run_epoch;
 MICA_API mica_run_epoch mica_run_epoch_of(const mica_run *run);
+/* The engine that the run uses: the one that it was given, else its own, which it destroys. */
 MICA_API mica_engine *mica_run_engine(const mica_run *run);
+/* The run's trainer, which it owns; NULL for an opened ONNX model. */
 MICA_API mica_trainer *mica_run_trainer(const mica_run *run);
 
 MICA_END_DECLS

@@ -43,7 +43,7 @@ typedef struct mica_safetensors mica_safetensors;
  *   - a file of Mica's with a wrong hash */
 MICA_API MICA_CHECKED mica_status mica_safetensors_open(const char *path, mica_safetensors **file);
 
-/* Opens a file's content in memory, which must stay valid until it is closed. name is for messages. */
+/* Opens a file's content in memory, which must stay valid until it is closed. Error messages use `name`. */
 MICA_API MICA_CHECKED mica_status mica_safetensors_open_memory(const char *name, const void *data, size_t bytes,
                                                                mica_safetensors **file);
 

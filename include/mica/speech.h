@@ -82,7 +82,7 @@ typedef struct mica_text_model_config {
   int64_t count;
   int32_t order; /* order of the model in letters, for plain text; 0: 6 */
 } mica_text_model_config;
-/* Reads a model from a file's content, UTF-8. name is for messages. In plain text, other characters than `letters`
+/* Reads a model from a file's content, UTF-8. Error messages use `name`. In plain text, other characters than `letters`
  * separate words. MICA_E_FORMAT: a line is malformed (the message names it), or no word has only these letters.
  * MICA_E_INVALID, MICA_E_NOMEM. */
 MICA_API MICA_CHECKED mica_status mica_text_model_read(const char *name, const char *content, size_t size,

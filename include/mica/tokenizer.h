@@ -41,7 +41,7 @@ typedef struct mica_tokenizer mica_tokenizer;
 /* Opens a tokenizer.json, or a GGUF file if the path ends in ".gguf". MICA_E_NOT_FOUND, MICA_E_IO. MICA_E_FORMAT:
  * invalid JSON or a contradiction. MICA_E_UNSUPPORTED: an unknown part. The message names the place in the file. */
 MICA_API MICA_CHECKED mica_status mica_tokenizer_open(const char *path, mica_tokenizer **tokenizer);
-/* Opens a tokenizer.json in memory; its bytes are copied. name is for messages. */
+/* Opens a tokenizer.json in memory; its bytes are copied. Error messages use `name`. */
 MICA_API MICA_CHECKED mica_status mica_tokenizer_open_memory(const char *name, const void *data, size_t bytes,
                                                              mica_tokenizer **tokenizer);
 /* Reads the tokeniser of a GGUF file: model "gpt2" (byte-level BPE), "llama" (SentencePiece BPE) or "t5" (Unigram). The
@@ -52,9 +52,9 @@ MICA_API MICA_CHECKED mica_status mica_tokenizer_open_gguf(const char *name, con
 
 /* Adds the keys of a GGUF file for a tokenizer.json: its tokens, types, merges and scores, and what it puts around a
  * text. tokens is the size of the model's vocabulary; ids that no token has get "[PAD<id>]". GGUF has no normalisation
- * but SentencePiece's, so NFC is dropped. Otherwise a file with these keys gives the same ids. name is for messages.
- * MICA_E_FORMAT, MICA_E_UNSUPPORTED: as in mica_tokenizer_open; an id outside of the vocabulary; a model other than
- * byte-level BPE and BPE with byte tokens; a pattern of words that GGUF has no name for. */
+ * but SentencePiece's, so NFC is dropped. Otherwise a file with these keys gives the same ids. Error messages use
+ * `name`. MICA_E_FORMAT, MICA_E_UNSUPPORTED: as in mica_tokenizer_open; an id outside of the vocabulary; a model other
+ * than byte-level BPE and BPE with byte tokens; a pattern of words that GGUF has no name for. */
 MICA_API MICA_CHECKED mica_status mica_tokenizer_gguf_keys(const char *name, const char *json, size_t bytes,
                                                            int64_t tokens, struct mica_gguf_keys *keys);
 /* Writes a tokenizer.json; replaces an existing file atomically. */
