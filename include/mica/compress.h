@@ -87,11 +87,13 @@ typedef struct mica_calibration_layer {
   bool never_negative; /* guaranteed, because a ReLU makes the input */
 } mica_calibration_layer;
 
-/* Layers in the order in which the network built them. NULL after the last one, and before mica_calibration_values. */
+/* Layers with a weight, in the order in which the network built them. NULL after the last one, and before
+ * mica_calibration_values. */
 MICA_API const mica_calibration_layer *mica_calibration_layer_at(const mica_calibration *calibration, size_t index);
 /* Chooses the range of a layer's input for 2^bits steps (2 to 8 bits) with the given method. The range includes 0.
- * *decibel receives the expected signal-to-noise ratio. percentile: share of values to keep; 0: 0.9999. MICA_E_STATE:
- * no values were seen. MICA_E_NUMERIC: a value seen was not finite. */
+ * *decibel (may be NULL) receives the expected signal-to-noise ratio. percentile: share of values to keep; 0: 0.9999.
+ * MICA_E_INVALID: the layer has no input (embeddings). MICA_E_STATE: no values were seen. MICA_E_NUMERIC: a value seen
+ * was not finite. */
 MICA_API MICA_CHECKED mica_status mica_calibration_range(const mica_calibration *calibration, size_t layer,
                                                          mica_calibration_method method, double percentile,
                                                          int32_t bits, double *low, double *high, double *decibel);
@@ -110,18 +112,19 @@ typedef struct mica_quantize_settings {
   const char *keep;   /* pattern of layers that stay float, such as "head.*"; NULL: no layer */
 } mica_quantize_settings;
 
-/* Writes the given weights as integers into a file for mica_quantizer_open. report (may be NULL) receives a section
- * with a table of layers. For a layer L the file holds:
+/* Writes the given weights as integers into a file for mica_quantizer_open. settings NULL: all zeros. report (may be
+ * NULL) receives a section with a table of layers. For a layer L the file holds:
  *
  *   L.weight_q        8 bits: I8 in -127 to 127; 4 bits: U8 (outputs, half of the rest), packed as in mica/quant.h
  *   L.weight_scale    one per output, or (outputs, groups); BF16, or F32 if learned
  *   L.input_scale     scalar; not if inputs stay float
  *   L.input_zero      scalar, U8; not if inputs stay float
  *
- * The factors of a batch norm after a layer are folded into its weight and L.bias. With 4 bits, the first and the last
- * of more than two layers keep 8 bits; so do embeddings and rows of odd length. Transposed convolutions and embeddings
- * only have their weights quantised. All other tensors are copied. Learned steps (mica_quantizer_create) are used if
- * the file has them.
+ * Layers that read the same input share the numbers of the first one, whose name is in the file's metadata, unless
+ * steps are learned. The factors of a batch norm after a layer are folded into its weight and L.bias. With 4 bits, the
+ * first and the last of more than two layers keep 8 bits; so do embeddings and rows of odd length. Transposed
+ * convolutions and embeddings only have their weights quantised. All other tensors are copied. Learned steps
+ * (mica_quantizer_create) are used if the file has them.
  *
  * MICA_E_STATE: the file is quantised already, or inputs need ranges and no run was noted. MICA_E_INVALID: bits or
  * group has a value not listed above, or no layer remains to quantise. MICA_E_NOT_FOUND: `keep` matches no layer.
@@ -132,10 +135,10 @@ MICA_API MICA_CHECKED mica_status mica_quantize_weights(const mica_calibration *
                                                         const mica_safetensors *weights, const char *path,
                                                         mica_report *report);
 
-/* Rescales weights so that the channels between two layers have similar ranges, if only a ReLU stands between the
- * layers. The network's function does not change. Do this before measuring inputs. *pairs (may be NULL) receives the
- * number of such pairs of layers. MICA_E_STATE: mica_calibration_values was not called, or the weights are quantised
- * already. */
+/* Writes a copy of the weights to `path`, without metadata, in which the channels between two layers have similar
+ * ranges, if only a ReLU stands between the layers. The network's function does not change. Do this before measuring
+ * inputs. *pairs (may be NULL) receives the number of such pairs of layers. MICA_E_STATE: mica_calibration_values was
+ * not called, or the weights are quantised already. */
 MICA_API MICA_CHECKED mica_status mica_equalize_weights(const mica_calibration *calibration,
                                                         const mica_safetensors *weights, const char *path,
                                                         size_t *pairs);
@@ -147,8 +150,8 @@ typedef struct mica_quantizer mica_quantizer;
 MICA_API MICA_CHECKED mica_status mica_quantizer_open(const mica_safetensors *file, mica_quantizer **quantizer);
 /* For quantisation-aware training. Weights and inputs are rounded with learned steps (LSQ, Esser et al. 2020). The
  * parameters are L.weight_step (outputs) and L.input_step, f32, and hold logarithms of steps. The calibration and
- * settings select layers and bits as in mica_quantize_weights; the calibration may be empty. Weight steps are per
- * output, so folding a norm afterwards does not change what was learned. */
+ * settings (NULL: all zeros) select layers and bits as in mica_quantize_weights; the calibration may be empty. Weight
+ * steps are per output, so folding a norm afterwards does not change what was learned. */
 MICA_API MICA_CHECKED mica_status mica_quantizer_create(const mica_calibration *calibration,
                                                         const mica_quantize_settings *settings,
                                                         mica_quantizer **quantizer);
@@ -159,7 +162,8 @@ MICA_API void mica_quantizer_destroy(mica_quantizer *quantizer);
  */
 MICA_API mica_value mica_quantize_hook(void *quantizer, mica_nn *nn, mica_nn_point point, const char *layer,
                                        mica_value value);
-/* Sets the initial steps in the session of a network to train, from its weights and the measured inputs. */
+/* Sets the initial steps in the session of a network to train, from its weights and the measured inputs. MICA_E_STATE:
+ * the quantizer is from mica_quantizer_open. */
 MICA_API MICA_CHECKED mica_status mica_quantizer_begin(const mica_quantizer *quantizer,
                                                        const mica_calibration *calibration, mica_session *session);
 
@@ -212,12 +216,12 @@ MICA_API const mica_prune_group *mica_pruning_group_at(const mica_pruning *pruni
  * one of the two for all weights. */
 MICA_API MICA_CHECKED mica_status mica_pruning_note(mica_pruning *pruning, const char *name, const float *values,
                                                     const float *gradient);
-/* Removes one channel. */
+/* Removes one channel; does nothing if it is removed already. */
 MICA_API MICA_CHECKED mica_status mica_pruning_remove(mica_pruning *pruning, size_t group, int64_t channel);
 /* Removes channels until products and convolutions need at most `share` of the original FLOPs. Channels with the lowest
  * score, relative to the mean of their group, go first. They are removed 8 at a time from groups of 64 or more, 4 at a
- * time from groups of 16 or more. At least a tenth of each group stays. MICA_E_STATE: too few channels can be removed.
- */
+ * time from groups of 16 or more. At least a tenth of each group stays. MICA_E_STATE: too few channels can be removed;
+ * those that can are removed then. */
 MICA_API MICA_CHECKED mica_status mica_pruning_cut(mica_pruning *pruning, double share);
 /* Remaining share of the FLOPs of products and convolutions. */
 MICA_API double mica_pruning_flops(const mica_pruning *pruning);

@@ -212,10 +212,10 @@ typedef struct mica_dataset_config {
  *
  * Recordings: channels are averaged; a windowed sinc changes the rate (torchaudio's sinc_interp_hann).
  *
- * Pictures and recordings are read when needed, everything else at once. MICA_E_NOT_FOUND: there is nothing at path, or
- * not this part. MICA_E_FORMAT: data are truncated, empty, of a wrong kind, or have a label out of range; the message
- * names file and reason. MICA_E_UNSUPPORTED: the build lacks libdeflate, libpng, libjpeg, libsndfile, expat or cJSON
- * for it. MICA_E_IO, MICA_E_NOMEM. */
+ * Pictures and recordings are read when needed, everything else at once. MICA_E_INVALID: a field of config is out of
+ * range. MICA_E_NOT_FOUND: there is nothing at path, or not this part. MICA_E_FORMAT: data are truncated, empty, of a
+ * wrong kind, or have a label out of range; the message names file and reason. MICA_E_UNSUPPORTED: the build lacks
+ * libdeflate, libpng, libjpeg, libsndfile, expat or cJSON for it. MICA_E_IO, MICA_E_NOMEM. */
 MICA_API MICA_CHECKED mica_status mica_dataset_open(const char *path, const mica_dataset_config *config,
                                                     mica_dataset **dataset);
 
@@ -237,7 +237,8 @@ typedef struct mica_column_data {
 } mica_column_data;
 
 /* Creates a dataset with n columns. MICA_E_FORMAT: a class is out of range, or offsets decrease; the message names
- * column and sample. */
+ * column and sample. MICA_E_INVALID: a column has both data and read, or neither; a ragged one lacks offsets or length;
+ * or its kind, type, shape or number of classes is wrong. */
 MICA_API MICA_CHECKED mica_status mica_dataset_create(const char *name, uint64_t count, const mica_column_data *columns,
                                                       size_t n, mica_dataset **dataset);
 /* Creates a dataset of the same samples with n columns added. An added column replaces one of the same name, for
@@ -248,12 +249,13 @@ MICA_API MICA_CHECKED mica_status mica_dataset_derive(const mica_dataset *datase
 /* Destroys the dataset. Datasets made from it by derive or split stay valid. NULL is a no-op. */
 MICA_API void mica_dataset_destroy(mica_dataset *dataset);
 
-/* Splits a dataset at random. *part receives a share (0 to 1) of the samples, selected by the seed alone, *rest the
- * others. Both keep the order and share data with the dataset. */
+/* Splits a dataset at random. *part receives a share (above 0, below 1) of the samples, selected by the seed alone,
+ * *rest the others. Both keep the order and share data with the dataset. Errors as in mica_dataset_split_by. */
 MICA_API MICA_CHECKED mica_status mica_dataset_split(const mica_dataset *dataset, double share, uint64_t seed,
                                                      mica_dataset **part, mica_dataset **rest);
 
-/* How to split a dataset. Zero fields are ignored. Set at most one of group, time and file. */
+/* How to split a dataset. Set one of share, folds and file; with share or folds, at most one of group and time. Fields
+ * that are 0 or NULL are not set. */
 typedef struct mica_split_config {
   double share;        /* share of the samples for *part, between 0 and 1 */
   int32_t fold, folds; /* instead of share: part number `fold` of `folds` equal ones */
@@ -268,8 +270,8 @@ typedef struct mica_split_config {
 } mica_split_config;
 
 /* Splits a dataset as configured. Both parts keep the order and share data with the dataset. MICA_E_INVALID: a part
- * would be empty. MICA_E_NOT_FOUND: there is no such column. MICA_E_FORMAT: a line of the file is wrong; the message
- * names it. */
+ * would be empty, or fields contradict each other or are out of range. MICA_E_NOT_FOUND: there is no such column.
+ * MICA_E_FORMAT: a line of the file is wrong; the message names it. */
 MICA_API MICA_CHECKED mica_status mica_dataset_split_by(const mica_dataset *dataset, const mica_split_config *config,
                                                         mica_dataset **part, mica_dataset **rest);
 
@@ -285,17 +287,17 @@ typedef struct mica_tiling_tile {
 } mica_tiling_tile;
 /* Number of tiles for a picture. 0: the picture is empty, or a side of a tile is not above the overlap. */
 MICA_API int64_t mica_tiling_count(const mica_tiling *tiling, int64_t height, int64_t width);
-/* Tile number `index`, row by row. All fields are 0 if index is too large. */
+/* Tile number `index`, row by row. All fields are 0 if index is negative or too large. */
 MICA_API mica_tiling_tile mica_tiling_at(const mica_tiling *tiling, int64_t height, int64_t width, int64_t index);
 /* Copies a tile from planes (C, H, W) to out (C, tiling->height, tiling->width). */
 MICA_API void mica_tiling_cut(const mica_tiling *tiling, const uint8_t *planes, mica_shape shape, mica_tiling_tile tile,
                               uint8_t *out);
-/* Cuts a dataset's u8 pictures, masks and depth maps into tiles, one sample per tile. Pixels that belong to another
- * tile are not labelled in masks and have the depth 0 in depth maps, so that every pixel counts once. Folders of
- * pictures and masks or depth maps opened without a size and without `like` are cut at full size. (The dataset itself
- * scales all its pictures to one size.) Columns keep their order and names. The dataset must outlive the result.
- * MICA_E_FORMAT: the dataset has no u8 pictures, or the sizes of two columns differ. MICA_E_INVALID: a side of a tile
- * is not 1 to 16,384, or not above the overlap. */
+/* Cuts a dataset's u8 pictures, masks and depth maps into tiles, one sample per tile. Other columns are left out.
+ * Pixels that belong to another tile are not labelled in masks and have the depth 0 in depth maps, so that every pixel
+ * counts once. Folders of pictures and masks or depth maps opened without a size and without `like` are cut at full
+ * size. (The dataset itself scales all its pictures to one size.) Columns keep their order and names. The dataset must
+ * outlive the result. MICA_E_FORMAT: the dataset has no u8 pictures, or the sizes of two columns differ.
+ * MICA_E_INVALID: a side of a tile is not 1 to 16,384, or not above the overlap; or the overlap is negative. */
 MICA_API MICA_CHECKED mica_status mica_dataset_tiles(const mica_dataset *dataset, const mica_tiling *tiling,
                                                      mica_dataset **tiles);
 
@@ -353,6 +355,8 @@ MICA_API MICA_CHECKED mica_status mica_dataset_read(const mica_dataset *dataset,
 /* Class of a sample; -1 if it is unknown or cannot be read, or if labels are numbers. mica_dataset_target gives the
  * number. index must be below the count. */
 MICA_API int32_t mica_dataset_label(const mica_dataset *dataset, uint64_t index);
+/* Label of a sample as a number: a number as stored (u8: divided by 255), or the index of its class (-1: unknown). 0 if
+ * the dataset has no labels, a label has several numbers, or it cannot be read. */
 MICA_API float mica_dataset_target(const mica_dataset *dataset, uint64_t index);
 /* Copies an input as stored, or reads and scales its picture. bytes must be mica_dataset_input_bytes. */
 MICA_API MICA_CHECKED mica_status mica_dataset_input(const mica_dataset *dataset, uint64_t index, void *input,
@@ -429,7 +433,9 @@ typedef struct mica_loader_config {
    * Augmentation sees the whole picture, so areas beside the window come into view. Beyond the picture is the mean
    * colour; masks are not labelled there, and depths are 0. 0: the whole picture. Not with boxes. */
   int32_t window_height, window_width;
-  mica_residence residence;          /* AUTO: on the device if samples need at most a quarter of its memory */
+  /* AUTO: on the device if all columns are in memory, not in files, and need at most a quarter of the device's memory,
+   * and no column exceeds its largest buffer */
+  mica_residence residence;
   int32_t threads;                   /* threads that decode; 0: number of cores - 1, but 1 to 32 */
   int32_t prefetch;                  /* batches in preparation, 2 to 64; 0: 3 */
   const mica_column_config *columns; /* settings per column, where needed; read during creation */
@@ -463,12 +469,12 @@ MICA_API void mica_loader_destroy(mica_loader *loader);
 MICA_API mica_batch_source mica_loader_source(mica_loader *loader);
 
 typedef struct mica_loader_stats {
-  uint64_t batches;    /* so far */
-  double wait_seconds; /* time that the caller waited in `next` for a batch */
-  double seconds;      /* time that the caller spent in `next` in total */
-  bool resident;       /* samples reside on the device */
-  uint64_t device_bytes;
-  uint64_t left_out; /* samples per epoch that are in no shard's batch; shuffling changes which */
+  uint64_t batches;      /* so far */
+  double wait_seconds;   /* time that the caller waited in `next` for a batch */
+  double seconds;        /* time that the caller spent in `next` in total */
+  bool resident;         /* samples reside on the device */
+  uint64_t device_bytes; /* device memory that the loader took when it was created */
+  uint64_t left_out;     /* samples per epoch that are in no shard's batch; shuffling changes which */
 } mica_loader_stats;
 /* Counters since the loader was created. */
 MICA_API mica_loader_stats mica_loader_describe(const mica_loader *loader);
@@ -489,9 +495,10 @@ MICA_API MICA_CHECKED mica_status mica_image_read(const char *path, mica_shape s
 
 /* --- sound --- */
 
-/* Reads a recording below ten minutes: WAV, FLAC or OGG, any rate, up to 64 channels, which are averaged. `rate` is the
- * rate of the result (Hz); 0: the file's own. *found (may be NULL) receives the rate of the result. *samples is the
- * caller's to mica_free. MICA_E_FORMAT: the message names the file. */
+/* Reads a recording below ten minutes: WAV, FLAC or OGG, a rate up to 768,000 Hz, up to 64 channels, which are
+ * averaged. `rate` is the rate of the result (Hz); 0: the file's own. *found (may be NULL) receives the rate of the
+ * result. *samples is the caller's to mica_free. MICA_E_FORMAT: the message names the file. MICA_E_UNSUPPORTED: the
+ * build lacks libsndfile for it. */
 MICA_API MICA_CHECKED mica_status mica_sound_read(const char *path, int32_t rate, float **samples, int64_t *count,
                                                   int32_t *found);
 
@@ -514,15 +521,15 @@ MICA_API MICA_CHECKED mica_status mica_sound_write(const char *path, int32_t rat
 
 /* Decodes sound from bytes that arrive through a pipe. WAV is recognised by its first four bytes: integers of 8, 16, 24
  * and 32 bits, floats of 32 and 64. A length of 0, or of 0x7ffff000 and more, means unknown: the sound lasts to the
- * end. Other bytes are 16-bit little-endian integers of the given rate and number of channels. Needs no library. Use it
- * from one thread at a time. */
+ * end. Other bytes are 16-bit little-endian integers of the given rate and number of channels, unless they begin like
+ * FLAC, OGG, MP3 with a tag, PNG, AIFF or CAF. Needs no library. Use it from one thread at a time. */
 typedef struct mica_pcm mica_pcm;
 MICA_API MICA_CHECKED mica_status mica_pcm_create(int32_t rate, int32_t channels, mica_pcm **pcm);
 /* NULL is a no-op. */
 MICA_API void mica_pcm_destroy(mica_pcm *pcm);
 /* Takes the next bytes, in pieces of any size. *samples receives the frames that are complete, averaged over channels;
- * it is valid until the next call. last: no bytes follow. MICA_E_FORMAT: the header is wrong, a sample is not a number,
- * or the bytes end early; the message says which. */
+ * it is valid until the next call. last: no bytes follow. MICA_E_FORMAT: the header is wrong, the bytes are of another
+ * kind of file, a sample is not a number, or the bytes end early; the message says which. */
 MICA_API MICA_CHECKED mica_status mica_pcm_push(mica_pcm *pcm, const void *bytes, size_t size, bool last,
                                                 const float **samples, int64_t *count);
 /* Sample rate (Hz); 0 while unknown. */

@@ -58,7 +58,8 @@ MICA_API MICA_CHECKED mica_status mica_foundation_adapter_save(const mica_founda
  * rounds it once more. config and written may be NULL. Blocks.
  *
  * MICA_E_STATE: the adapter has no layers, or a layer has no values. MICA_E_NOT_FOUND: the model lacks a layer of the
- * adapter. MICA_E_SHAPE: a layer has other sizes. Otherwise the errors of mica_foundation_write. */
+ * adapter. MICA_E_SHAPE: a layer has other sizes. MICA_E_INVALID: config names a type and the result is a folder.
+ * Otherwise the errors of mica_foundation_write. */
 MICA_API MICA_CHECKED mica_status mica_foundation_merge(const mica_foundation *model, const mica_adapter *adapter,
                                                         const char *path, const mica_foundation_write_config *config,
                                                         mica_foundation_written *written);
@@ -86,10 +87,10 @@ typedef struct mica_conversations_config {
  * config may be NULL; the model must outlive the conversations.
  *
  * MICA_E_UNSUPPORTED: a build without cJSON. MICA_E_NOT_FOUND: the file, the tokenizer or the template is missing.
- * MICA_E_INVALID: the context is out of range, a negative batch, or a shard that is
- * not one of 0 to shards - 1, or more shards than rows of a batch. MICA_E_FORMAT names line and reason: a line that is
- * not such an object or above 16 MiB, a conversation that the template refuses, a template whose text changes as
- * messages are added (the message names the message); no conversation with an answer fits. */
+ * MICA_E_INVALID: the context is out of range, a negative batch, or a shard that is not one of 0 to shards - 1, or more
+ * shards than rows of a batch. MICA_E_FORMAT names line and reason: a line that is not such an object or above 16 MiB,
+ * a conversation that the template refuses, a template whose text changes as messages are added (the message names the
+ * message); no conversation with an answer fits. */
 MICA_API MICA_CHECKED mica_status mica_conversations_open(const mica_foundation *model, const char *path,
                                                           const mica_conversations_config *config,
                                                           mica_conversations **conversations);
@@ -137,7 +138,8 @@ typedef struct mica_finetune_config {
  * weight of the model.
  *
  * Errors as in mica_foundation_network, mica_adapter_freeze_base, mica_trainer_create and mica_trainer_fit.
- * MICA_E_NOT_FOUND: resume without a checkpoint. Blocks. */
+ * MICA_E_NOT_FOUND: resume without a checkpoint. MICA_E_UNSUPPORTED: the model generates no text. MICA_E_INVALID:
+ * epochs, rate or clip_norm is negative, or training has no columns. Blocks. */
 MICA_API MICA_CHECKED mica_status mica_finetune(mica_engine *engine, const mica_foundation *model,
                                                 mica_adapter *adapter, const mica_finetune_config *config);
 

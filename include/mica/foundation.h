@@ -184,8 +184,8 @@ typedef struct mica_foundation_config {
 } mica_foundation_config;
 
 /* Opens a folder, a GGUF file, or the first shard of one. config may be NULL. Errors as in mica_weights_open.
- * MICA_E_INVALID: context is above the model's. MICA_E_UNSUPPORTED: a folder in a build without cJSON. MICA_E_FORMAT;
- * the message names the key, both sides and what is supported:
+ * MICA_E_INVALID: context is above the model's. MICA_E_UNSUPPORTED: a folder in a build without cJSON. MICA_E_FORMAT:
+ * the file holds only weights, or one of the cases below; the message names the key, both sides and what is supported:
  *
  *   - config.json is not a JSON object, is above 16 MiB, or is nested more than 64 deep
  *   - the family is unknown, or the model needs its author's code
@@ -262,10 +262,10 @@ typedef struct mica_foundation_build {
  * Parameters have PyTorch-style names ("layers.3.self_attn.q_proj.weight"), whatever names the files use. Sticky like
  * all builders.
  *
- * In the graph: MICA_E_UNSUPPORTED: logits of a model that has `hidden` features alone, such as BERT without a head.
- * Whisper's networks are built by mica/whisper.h.
- * MICA_E_INVALID: ids for a model of pictures alone, pixels for a model of texts alone, both, or pixels of another
- * shape. */
+ * In the graph: MICA_E_UNSUPPORTED: logits of a model that has `hidden` features alone, such as BERT without a head;
+ * Whisper, whose networks mica/whisper.h builds. MICA_E_INVALID: ids for a model of pictures alone, pixels for a model
+ * of texts alone, both, pixels of another shape, or `layers` out of range. Without ids and pixels the result is a null
+ * value. */
 MICA_API mica_value mica_foundation_network(mica_nn *nn, const mica_foundation *model,
                                             const mica_foundation_build *build);
 
@@ -279,8 +279,8 @@ MICA_API MICA_CHECKED mica_status mica_foundation_bind(const mica_foundation *mo
                                                        mica_engine *engine, mica_bindings **bindings);
 
 /* Reads the model's weights into a session made from nn's graph, after mica_foundation_network. Blocks and 16-bit
- * weights are converted to the parameters' types. Blocks the caller. Errors as in mica_foundation_check and
- * mica_nn_load_from. */
+ * weights are converted to the parameters' types. Blocks the caller. MICA_E_INVALID: the network was not built from
+ * this model. Otherwise the errors of mica_foundation_check and mica_nn_load_from. */
 MICA_API MICA_CHECKED mica_status mica_foundation_load(const mica_foundation *model, const mica_nn *nn,
                                                        mica_session *session);
 

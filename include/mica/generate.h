@@ -37,7 +37,7 @@ typedef struct mica_sampling {
 typedef mica_value mica_generator_block(mica_nn *nn, mica_value ids, const mica_kv_cache *cache, const void *config);
 
 typedef struct mica_generator_config {
-  mica_generator_block *block; /* called several times, each time for another graph */
+  mica_generator_block *block; /* called twice, each time for another graph */
   const void *block_config;
   mica_session *share; /* holds the network's weights, by name; must not be NULL; stays in use, but is not changed */
   mica_nn_config nn;   /* settings of the networks that block builds; training is ignored */
@@ -51,17 +51,18 @@ typedef struct mica_generator_config {
 
 typedef struct mica_generator mica_generator;
 
-/* Builds the step that makes one token. Readers of prompts are built when first needed, one per power of two of the
- * length. MICA_E_INVALID: a field is out of range; the message names it. Otherwise the errors of the block's graph.
- * Blocks. */
+/* Builds the step that makes one token and the reader of prompts. The reader is planned when first needed, once per
+ * power of two of the length. MICA_E_INVALID: a field is out of range; the message names it. Otherwise the errors of
+ * the block's graph. Blocks. */
 MICA_API MICA_CHECKED mica_status mica_generator_create(mica_engine *engine, const mica_generator_config *config,
                                                         mica_generator **generator);
 /* NULL is a no-op. */
 MICA_API void mica_generator_destroy(mica_generator *generator);
 
 /* Starts new sequences. Sequence b is the first lengths[b] tokens in row b of ids (batch, row). Queues the run that
- * reads them. If window is set, a longer prompt is cut to its last `window` tokens. MICA_E_INVALID: a sequence is empty
- * or longer than the context, or an id is outside the vocabulary; the message names it. */
+ * reads them. If window is set, a prompt longer than the context is cut to its last `window` tokens. MICA_E_INVALID: a
+ * sequence is empty, longer than its row, or without a window longer than the context, or an id is outside the
+ * vocabulary; the message names it. */
 MICA_API MICA_CHECKED mica_status mica_generator_prompt(mica_generator *generator, const int32_t *ids,
                                                         const int32_t *lengths, int64_t row);
 /* Writes the next token of each sequence. Waits for it while the device computes the token after it. MICA_E_STATE:
@@ -70,10 +71,9 @@ MICA_API MICA_CHECKED mica_status mica_generator_next(mica_generator *generator,
 
 /* Size of the vocabulary: the last dimension of the block's logits. */
 MICA_API int64_t mica_generator_vocabulary(const mica_generator *generator);
-/* Number of tokens left before the longest sequence fills the context. */
+/* Number of tokens that mica_generator_next can still make: context + 1, less the tokens of the longest sequence. */
 MICA_API int64_t mica_generator_room(const mica_generator *generator);
-/* Session of the step, and session of the last prompt's length (NULL before a prompt), to inspect plans and launches.
- * The generator owns them. */
+/* Session of the step, and session that reads prompts, to inspect plans and launches. The generator owns them. */
 MICA_API mica_session *mica_generator_session(mica_generator *generator);
 MICA_API mica_session *mica_generator_prompt_session(mica_generator *generator);
 

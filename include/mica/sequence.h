@@ -89,10 +89,9 @@ MICA_API const char *mica_cache_form_name(mica_cache_form form);
 
 /* Cache of keys and values, kept between runs, so that a sequence continues without being read again. A layer with a
  * cache has the states "cache_k" and "cache_v" (batch length, G D), and "cache_k_scale" and "cache_v_scale" if its form
- * is Q8. Each run writes the
- * positions of x in place, after the `offset` existing ones, and attends to everything up to each query. Nothing grows:
- * one plan serves all lengths. Positions from `length` on are not written. Entries after a sequence's own positions are
- * never used. */
+ * is Q8. Each run writes the positions of x in place, after the `offset` existing ones, and attends to everything up to
+ * each query. Nothing grows: one plan serves all lengths. Positions from `length` on are not written. Entries after a
+ * sequence's own positions are never used. */
 typedef struct mica_kv_cache {
   int64_t batch, length; /* B, and number of positions kept per sequence */
   mica_value offset;     /* (B) i32: number of positions already in each sequence; null: 0 */
@@ -125,8 +124,8 @@ typedef struct mica_nn_attention_config {
   int64_t heads;     /* 0: 1 */
   int64_t groups;    /* G; heads must be a multiple of it; 0: heads; 1: multi-query */
   int64_t head_size; /* D; 0: C / heads */
-  bool causal;
-  int64_t window; /* see mica_attention_config, also for the next three */
+  bool causal;       /* a position sees no later ones; ignored with a memory or recall */
+  int64_t window;    /* see mica_attention_config, also for the next three */
   double scale, soft_cap;
   double dropout;         /* of attention weights, in training */
   mica_value mask;        /* b8 or additive, broadcast to (B, H, Tq, Tk); not with ALIBI */
@@ -141,7 +140,7 @@ typedef struct mica_nn_attention_config {
    * (Henry et al. 2020). */
   bool qk_norm;
   double qk_epsilon;             /* of these norms; 0: 1e-5; MICA_ZERO: 0 */
-  mica_positions_kind positions; /* ROTARY and ALIBI apply here, to mica_positions of x and the cache's offset */
+  mica_positions_kind positions; /* ROTARY and ALIBI, in self-attention only; positions count from the cache's offset */
   mica_rotary_config rotary;
   mica_value position_ids; /* i32 (T) or (B, T): positions for ROTARY instead; not with past; null: none */
   const mica_kv_cache *cache;

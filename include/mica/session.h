@@ -74,14 +74,14 @@ typedef struct mica_feed {
   const mica_tensor *tensor;
 } mica_feed;
 
-/* Queues one run: reads inputs from feeds (each input once, with the declared dtype and a matching shape), computes the
- * outputs, then assigns. Returns without waiting. With known shapes it does not allocate, build or wait. New shapes are
- * planned and recorded once, without new kernels. The device reads feeds later: do not overwrite them from another
- * queue before that.
+/* Queues one run: reads inputs from feeds (each input once, contiguous, with the declared dtype and a matching shape),
+ * computes the outputs, then assigns. Inputs that no output or assignment needs may be left out. Returns without
+ * waiting. With known shapes it does not allocate, build or wait. New shapes are planned and recorded once, without new
+ * kernels. The device reads feeds later: do not overwrite them from another queue before that.
  *
  * An op that exists only on the host makes the run wait for its inputs. An op in two halves, such as a transfer to
  * other ranks, only makes it wait for the result, where the result is needed. If such an op fails, the run ends with
- * its status; earlier assignments are done. */
+ * its status; earlier assignments are done. MICA_E_NOT_FOUND: the graph has no input of a feed's name. */
 MICA_API MICA_CHECKED mica_status mica_session_run(mica_session *session, mica_queue *queue, const mica_feed *feeds,
                                                    size_t feed_count);
 
@@ -93,7 +93,7 @@ MICA_API const mica_tensor *mica_session_output(const mica_session *session, siz
  * output's dtype and declared shape, and in each run its actual shape (MICA_E_DTYPE, MICA_E_SHAPE). It must not overlap
  * a parameter, another output or a feed (MICA_E_INVALID). It should begin at a multiple of 64 bytes in its buffer, else
  * the run ends with a copy. The session keeps the memory alive until another tensor is bound. NULL unbinds. Neither
- * waits nor allocates device memory. */
+ * waits nor allocates device memory. MICA_E_NOT_FOUND: index is too large. */
 MICA_API MICA_CHECKED mica_status mica_session_bind_output(mica_session *session, size_t index, mica_tensor *tensor);
 
 typedef struct mica_session_report {
@@ -118,7 +118,8 @@ MICA_API MICA_CHECKED mica_status mica_session_describe(mica_session *session, m
 /* Lists the launches and host steps of a run in order, one per line: kernel, fused ops, shapes, flops, bytes. *text is
  * the caller's to mica_free. */
 MICA_API MICA_CHECKED mica_status mica_session_dump(mica_session *session, char **text);
-/* Source of a launch's kernel as compiled. *text is the caller's to mica_free. */
+/* Source of a launch's kernel as compiled. MICA_E_NOT_FOUND: launch is too large. *text is the caller's to
+ * mica_free. */
 MICA_API MICA_CHECKED mica_status mica_session_kernel_source(mica_session *session, size_t launch, char **text);
 
 MICA_END_DECLS
