@@ -86,7 +86,7 @@ MICA_API MICA_CHECKED mica_status mica_gguf_open_memory(const char *name, const 
 /* Closes a file. Values, entries and texts become invalid. NULL is a no-op. */
 MICA_API void mica_gguf_close(mica_gguf *file);
 
-/* Number of keys, and key number `index` in the file's order. */
+/* Number of keys, and key number `index` in the file's order; NULL if index is too large. */
 MICA_API size_t mica_gguf_key_count(const mica_gguf *file);
 MICA_API const mica_gguf_value *mica_gguf_key_at(const mica_gguf *file, size_t index);
 /* Value of a key; NULL if the key is missing. */
@@ -103,11 +103,11 @@ MICA_API mica_gguf_text mica_gguf_text_at(const mica_gguf_value *value, size_t i
 /* Array within an array. */
 MICA_API const mica_gguf_value *mica_gguf_array_at(const mica_gguf_value *value, size_t index);
 
-/* Tensors in the file's order, beginning with the first shard. */
+/* Tensors in the file's order, beginning with the first shard; NULL if index is too large. */
 MICA_API size_t mica_gguf_tensor_count(const mica_gguf *file);
 MICA_API const mica_weight_entry *mica_gguf_tensor(const mica_gguf *file, size_t index);
 
-/* Open files: one, or one per shard. */
+/* Open files: one, or one per shard; NULL if index is too large. */
 MICA_API size_t mica_gguf_file_count(const mica_gguf *file);
 MICA_API const mica_weight_file *mica_gguf_file_at(const mica_gguf *file, size_t index);
 

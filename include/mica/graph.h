@@ -72,11 +72,13 @@ MICA_API mica_shape mica_value_shape(mica_value value);
 MICA_API mica_dtype mica_value_dtype(mica_value value);
 /* Names a value for messages, dumps and checkpoints. Returns it. Inputs and parameters keep their names. */
 MICA_API mica_value mica_named(mica_value value, const char *name);
+/* Name of a value; "" if it has none. */
 MICA_API const char *mica_value_name(mica_value value);
 
 /* Adds the gradients grads[i] = d loss / d wrt[i] as new values of the graph, with wrt[i]'s shape and dtype. loss must
  * have one element. The gradient is zero if loss does not depend on wrt[i]. Gradients can be differentiated again.
- * MICA_E_UNSUPPORTED: an op on the path has no gradient; the message names it. */
+ * MICA_E_UNSUPPORTED: an op on the path has no gradient; the message names it. MICA_E_SHAPE, MICA_E_DTYPE: loss has not
+ * one element, or is not float. After a failure grads are null, and the graph has the error too. */
 MICA_API MICA_CHECKED mica_status mica_gradients(mica_value loss, const mica_value *wrt, size_t count,
                                                  mica_value *grads);
 

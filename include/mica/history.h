@@ -12,8 +12,7 @@ MICA_BEGIN_DECLS
 
 /* --- history.csv --- */
 
-/* Columns of every history, in order: name, meaning. Columns for metrics follow in the order of
- * their first values. */
+/* Columns of every history, in order: name, meaning. Columns for metrics follow in the order of their first values. */
 #define MICA_HISTORY_LIST(X)                                                                                           \
   X(epoch, "counted from 1")                                                                                           \
   X(step, "steps so far")                                                                                              \
@@ -61,7 +60,8 @@ struct mica_graph;
 /* Creates a file events.out.tfevents.* in the folder, and the folder if it is missing. A resumed run adds another file;
  * TensorBoard reads all of them. */
 MICA_API MICA_CHECKED mica_status mica_events_create(const char *folder, mica_events **events);
-/* Appends a record and passes it to the operating system. Readers skip a record that was cut off by a kill. */
+/* Appends a record and passes it to the operating system. Readers skip a record that was cut off by a kill. MICA_E_IO:
+ * it could not be written. */
 MICA_API MICA_CHECKED mica_status mica_events_scalar(mica_events *events, const char *tag, int64_t step, double value);
 /* A text in Markdown. This function and the following ones return the statuses of mica_events_scalar. */
 MICA_API MICA_CHECKED mica_status mica_events_text(mica_events *events, const char *tag, int64_t step,

@@ -11,11 +11,12 @@ MICA_BEGIN_DECLS
 struct mica_communicator;
 
 typedef struct mica_focal_config {
-  mica_loss_reduction reduction; /* MEAN divides by the sum of the samples' weights */
-  double gamma;                  /* 0: 2; MICA_ZERO: 0, which is cross entropy */
-  double label_smoothing;        /* see mica_cross_entropy */
-  mica_value weights;            /* (C) f32, one weight per class; null: 1 */
-  bool ignore;                   /* see mica_cross_entropy */
+  /* MEAN divides by the sum of the samples' weights; with probabilities, by the number of samples */
+  mica_loss_reduction reduction;
+  double gamma;           /* 0: 2; MICA_ZERO: 0, which is cross entropy */
+  double label_smoothing; /* see mica_cross_entropy */
+  mica_value weights;     /* (C) f32, one weight per class; null: 1 */
+  bool ignore;            /* for indices; see mica_cross_entropy */
   int64_t ignored;
 } mica_focal_config;
 

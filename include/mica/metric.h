@@ -136,7 +136,8 @@ typedef struct mica_bleu_config {
  * be NULL. Papineni et al. 2002, Post 2018. MICA_E_NOMEM. MICA_E_UNSUPPORTED: lowercase in a build without utf8proc. */
 MICA_API MICA_CHECKED mica_status mica_bleu_add(mica_bleu *sums, const char *hypothesis, const char *const *references,
                                                 size_t n, const mica_bleu_config *config);
-/* BLEU, 0 to 100. precisions (may be NULL) receives MICA_BLEU_ORDER percentages. config may be NULL. */
+/* BLEU, 0 to 100; 0 if no n-gram matches at all. precisions (may be NULL) receives MICA_BLEU_ORDER percentages. config
+ * may be NULL. */
 MICA_API double mica_bleu_score(const mica_bleu *sums, const mica_bleu_config *config, double *precisions);
 /* Brevity penalty: exp(1 - reference_length / length) if hypotheses are shorter, else 1. */
 MICA_API double mica_bleu_brevity(const mica_bleu *sums);
@@ -180,10 +181,11 @@ typedef struct mica_box_class_scores {
   double curve[MICA_BOX_RECALLS];
 } mica_box_class_scores;
 
-/* Scores found boxes as COCO defines it; results equal pycocotools in all digits. Per picture and class, the
- * first 100 boxes in order of descending score (equal ones in their order) each take the free true box with the largest
- * overlap (the last of several), if it reaches the threshold. scores receives the totals, by_class (may be NULL)
- * `classes` elements. MICA_E_INVALID: a class is outside 0 to classes - 1. MICA_E_NOMEM. */
+/* Scores found boxes as COCO defines it; results equal pycocotools in all digits. Per picture and class, the first 100
+ * boxes in order of descending score (equal ones in their order) each take the free true box with the largest overlap
+ * (the last of several), if it reaches the threshold. scores receives the totals, by_class (may be NULL) `classes`
+ * elements. MICA_E_INVALID: a class is outside 0 to classes - 1, classes is below 1, a coordinate is not finite, or a
+ * score is NaN. MICA_E_NOMEM. */
 MICA_API MICA_CHECKED mica_status mica_box_precision(const mica_true_box *truths, size_t truth_count,
                                                      const mica_found_box *found, size_t found_count, int32_t classes,
                                                      mica_box_scores *scores, mica_box_class_scores *by_class);

@@ -390,9 +390,9 @@ MICA_API mica_value mica_nn_sequential(mica_nn *nn, const char *name, mica_value
 /* --- inspection --- */
 
 /* Writes a table with one line per layer: name, kind, shape of the result (? if dynamic), parameters (over all
- * tensor_ranks), and forward operations per sample (on this rank); then totals. Dynamic dimensions count as 1, so
- * the total of a network that reads sequences is per step (token, frame), and the text says so;
- * flattened rows keep their number. *text is the caller's to mica_free. */
+ * tensor_ranks), and forward operations per sample (on this rank); then totals. Dynamic dimensions count as 1, so the
+ * total of a network that reads sequences is per step (token, frame), and the text says so; flattened rows keep their
+ * number. *text is the caller's to mica_free. */
 MICA_API MICA_CHECKED mica_status mica_nn_summary(const mica_nn *nn, char **text);
 
 MICA_END_DECLS

@@ -277,8 +277,9 @@ MICA_API mica_value mica_determinant(mica_value x);
 MICA_API mica_value mica_gemm(mica_value a, mica_value b, mica_value c, double alpha, double beta);
 /* Einstein summation, such as "ij,jk->ik". A letter names an axis; letters missing from the output are summed over.
  * Without an arrow, the output has the letters that occur once, in alphabetical order. "..." stands for axes without
- * letters, which broadcast; without an arrow they come first. A letter twice in a term takes the
- * diagonal of axes that are not open. Float. */
+ * letters, which broadcast; without an arrow they come first. A letter twice in a term takes the diagonal of axes that
+ * are not dynamic. At most 16 terms. Float. MICA_E_INVALID in mica_error_message and a null value if there are no
+ * operands. */
 MICA_API mica_value mica_einsum(const char *equation, const mica_value *values, size_t count);
 
 /* --- normalisation of rows --- */
@@ -419,17 +420,19 @@ typedef enum mica_loss_reduction {
 } mica_loss_reduction;
 
 typedef struct mica_cross_entropy_config {
-  mica_loss_reduction reduction; /* MEAN divides by the sum of the weights of samples that are not ignored */
+  /* MEAN divides by the sum of the weights of samples that are not ignored; with probabilities, by the number of
+   * samples */
+  mica_loss_reduction reduction;
   double label_smoothing; /* e: mixes the target with the uniform distribution, (1 - e) to e; Szegedy et al. 2016 */
   mica_value weights;     /* (C), one weight per class; null: 1 */
-  bool ignore;            /* ignore samples of class `ignored` */
+  bool ignore;            /* ignore samples of class `ignored`; for indices only */
   int64_t ignored;
 } mica_cross_entropy_config;
 
 /* -log softmax(logits)[target]. logits (N, C, ...) with classes on axis 1. target: i32 or i64 indices (N, ...), or
  * float probabilities of logits' shape. An index outside 0 to C - 1 that is not `ignored`, such as the -1 of a CLASS
- * column, is a sample without a target: its loss is 0 (except for label_smoothing), and MEAN counts it. config may be
- * NULL. */
+ * column, is a sample without a target: its loss is 0 (except for label_smoothing), and MEAN counts it unless there are
+ * weights. config may be NULL. */
 MICA_API mica_value mica_cross_entropy(mica_value logits, mica_value target, const mica_cross_entropy_config *config);
 /* Cross entropy of log probabilities. */
 MICA_API mica_value mica_nll(mica_value log_probabilities, mica_value target, const mica_cross_entropy_config *config);

@@ -200,7 +200,8 @@ MICA_API bool mica_onnx_is_bound(const mica_onnx_runner *runner, const char *inp
 MICA_API size_t mica_onnx_lowering_count(const mica_onnx_runner *runner);
 /* Makes later runs write an output directly into this tensor, without a copy. The tensor must be contiguous, of the
  * runner's engine (else MICA_E_INVALID), and must have the output's dtype and shape in each run (else MICA_E_DTYPE,
- * MICA_E_SHAPE). It must not overlap a feed. It must live until another tensor, or NULL, is bound. */
+ * MICA_E_SHAPE). It must not overlap a feed. The runner keeps its memory alive until another tensor, or NULL, is bound;
+ * the handle may be destroyed. MICA_E_INVALID also: there is no such output. */
 MICA_API MICA_CHECKED mica_status mica_onnx_bind_output(mica_onnx_runner *runner, size_t index, mica_tensor *tensor);
 
 /* Place where runs wait for data: the node, its operator, and the item that depends on data. */
@@ -319,7 +320,8 @@ typedef struct mica_onnx_write_config {
  * operator each. Weights of recurrent layers are reordered to ONNX's convention.
  *
  * MICA_E_UNSUPPORTED: a value has no ONNX form; the message names value and op, and nothing is written. MICA_E_INVALID:
- * the operator set cannot be written, or a name occurs twice. */
+ * the operator set cannot be written, a name occurs twice, there are no outputs, or an output is listed twice or is an
+ * input or parameter. */
 MICA_API MICA_CHECKED mica_status mica_onnx_write(const char *path, const mica_value *outputs, size_t count,
                                                   const mica_onnx_write_config *config);
 

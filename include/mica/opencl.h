@@ -14,14 +14,16 @@ MICA_BEGIN_DECLS
 
 /* Creates an engine on the caller's context and one of its devices. queue becomes the engine's own queue
  * (mica_engine_queue) and must be in-order; NULL: the engine creates one. The engine retains the objects; the caller
- * may release its references at any time. config->device is ignored; config may be NULL. */
+ * may release its references at any time. config->device is ignored; config may be NULL. A bundle is used as
+ * mica_engine_config.bundle says. */
 MICA_API MICA_CHECKED mica_status mica_engine_create_from_opencl(cl_context context, cl_device_id device,
                                                                  cl_command_queue queue,
                                                                  const mica_engine_config *config,
                                                                  mica_engine **engine);
 
 /* Makes a buffer of the caller's memory, without a copy; mica_tensor_wrap makes tensors of it. memory must belong to
- * the engine's context. It is retained until the buffer and its tensors are destroyed. */
+ * the engine's context. It is retained until the buffer and its tensors are destroyed. MICA_E_INVALID: it belongs to
+ * another context. */
 MICA_API MICA_CHECKED mica_status mica_buffer_wrap_opencl(mica_engine *engine, cl_mem memory, mica_buffer **buffer);
 
 /* The underlying OpenCL objects, not retained. A tensor's first element is offset_bytes into its memory. */

@@ -120,13 +120,15 @@ MICA_API void mica_optimize(mica_nn *nn, mica_value loss, const mica_optimizer_c
                             mica_optimizer_values *values);
 
 /* Makes `session`, created from nn's graph, use the averaged weights ("ema.<name>") and the state of `owner`: a session
- * of a graph whose optimiser has an ema. See mica_nn_share. */
+ * of a graph whose optimiser has an ema. Frozen weights have no average; they are shared as they are. See
+ * mica_nn_share. */
 MICA_API MICA_CHECKED mica_status mica_nn_share_ema(const mica_nn *nn, mica_session *session, mica_session *owner);
 
 /* --- schedules --- */
 
 /* Name, text, and the factor of `rate` at step i of n. During a linear warm-up over the first `warmup` steps the factor
- * is (i + 1) / warmup; i and n below count from the end of the warm-up.
+ * is (i + 1) / warmup; i below counts from the end of the warm-up, and n is `steps` less `warmup`. From step n on,
+ * cosine and linear stay at last.
  *
  *   constant     1
  *   step         gamma^floor(i / every)
@@ -157,7 +159,7 @@ MICA_API MICA_CHECKED mica_status mica_schedule_find(const char *name, mica_sche
 typedef struct mica_schedule_config {
   mica_schedule kind;
   double rate;    /* highest learning rate, not negative; there is no default: 0 learns nothing */
-  int64_t steps;  /* n in cosine, linear and one_cycle */
+  int64_t steps;  /* of cosine, linear and one_cycle: all steps, with the warm-up */
   int64_t warmup; /* warm-up steps */
   int64_t every;  /* step, exponential: steps; 0: 1 */
   double gamma;   /* step: 0: 0.1; exponential: 0: 0.9 */

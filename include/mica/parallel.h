@@ -165,8 +165,8 @@ MICA_API mica_value mica_parallel_attention(mica_parallel *parallel, mica_nn *nn
 
 /* Fill or save a session of nn's graph; nn must be built through `parallel`. initialise: writes the rank's parts of the
  * initial values of one process; builds each whole weight briefly. load: reads its parts from a safetensors file of
- * whole weights; MICA_E_FORMAT: a weight is missing or has another shape. save: rank 0 writes whole weights, which
- * mica_nn_load can read; all ranks call it. All three block. */
+ * whole weights; MICA_E_FORMAT: a weight is missing or has another shape or type. save: rank 0 writes whole weights,
+ * which mica_nn_load can read; all ranks call it. All three block. */
 MICA_API MICA_CHECKED mica_status mica_parallel_initialise(mica_parallel *parallel, const mica_nn *nn,
                                                            mica_session *session, uint64_t seed);
 MICA_API MICA_CHECKED mica_status mica_parallel_load(mica_parallel *parallel, const mica_nn *nn, mica_session *session,

@@ -24,8 +24,8 @@ typedef struct mica_profile_row {
   double bytes;
 } mica_profile_row;
 
-/* Writes at most `capacity` rows, the most expensive first. *count receives the number of all rows. Stop the profile
- * first. */
+/* Writes at most `capacity` rows, the most expensive first. *count receives the number of all rows. MICA_E_STATE, also
+ * of the functions below: the profile is still running. */
 MICA_API MICA_CHECKED mica_status mica_profile_rows(mica_engine *engine, mica_profile_row *rows, size_t capacity,
                                                     size_t *count);
 

@@ -50,8 +50,9 @@ typedef struct mica_run_export_config {
  *   vocabulary, from, to                                 texts
  *   users, items, rating_mean, rating_range              recommendations
  *
- * Doc strings of inputs and outputs repeat this; the doc string of the graph holds all of it. MICA_E_UNSUPPORTED: an op
- * has no ONNX form; the message names it, and no file is written. */
+ * Some tasks add further facts of the run under their own names. Doc strings of inputs and outputs repeat this; the doc
+ * string of the graph holds all of it. MICA_E_UNSUPPORTED: an op has no ONNX form (the message names it, and no file is
+ * written), or only a search gives the run's answers. MICA_E_STATE: the run is an opened ONNX model. */
 MICA_API MICA_CHECKED mica_status mica_run_export(mica_run *run, const char *path,
                                                   const mica_run_export_config *config);
 
@@ -66,8 +67,10 @@ typedef struct mica_run_quantize_config {
 } mica_run_quantize_config;
 
 /* Writes a quantised copy of a run. It evaluates and predicts like any run, but cannot be trained. *report (report may
- * be NULL) is the caller's to mica_report_destroy. MICA_E_STATE: the run is quantised already, or the folder holds a
- * run. MICA_E_FORMAT: the data do not match the run's. MICA_E_NOT_FOUND: there are no data. Blocks. */
+ * be NULL) is the caller's to mica_report_destroy. MICA_E_STATE: the run is quantised already, has no folder, or
+ * learned other bits, or the folder holds a run. MICA_E_INVALID: bits has another value than 0, 4 and 8; 0 means the
+ * bits that the run learned, else 8. MICA_E_UNSUPPORTED: the network cannot have 4 bits. MICA_E_FORMAT: the data do not
+ * match the run's. MICA_E_NOT_FOUND: there are no data. Blocks. */
 MICA_API MICA_CHECKED mica_status mica_run_quantize(mica_run *run, const mica_run_quantize_config *config,
                                                     mica_report **report);
 
@@ -121,8 +124,8 @@ typedef struct mica_prune_config {
   double flops;       /* share of the FLOPs to remove, between 0 and 1 */
   mica_prune_method method;
   int64_t steps; /* number of removal steps, with one epoch of training between two steps; 0: 3 */
-  /* Settings that replace the run's. Unless given, `epochs` is half of the run's and the learning rate 0.3 times the
-   * run's. */
+  /* Settings that replace the run's. Unless given, `epochs` is half of the run's (1 if it had at most 3) and the
+   * learning rate 0.3 times the run's. */
   const mica_setting *settings;
   size_t setting_count;
   mica_train_fn *report;
@@ -135,9 +138,10 @@ typedef struct mica_prune_config {
  * `quantize` applies to that fine-tuning, not to the steps here. A remark warns if data or settings hold out other
  * samples than the original run did: it may have trained on them. Blocks for steps - 1 epochs.
  *
- * MICA_E_STATE: too little or nothing can be removed (found before any training; nothing is written), or the call was
- * stopped (pruned.safetensors holds the weights so far; the message says so). Otherwise the errors of mica_run_create.
- */
+ * MICA_E_STATE: too little or nothing can be removed (found before any training; nothing is written), the data have
+ * changed, or the call was stopped (pruned.safetensors holds the weights so far; the message says so).
+ * MICA_E_UNSUPPORTED: the run is quantised, or its network was published or is an ONNX model. MICA_E_INVALID: settings
+ * that change the network. Otherwise the errors of mica_run_create. */
 MICA_API MICA_CHECKED mica_status mica_run_prune(mica_engine *engine, const mica_prune_config *config, mica_run **run);
 
 typedef struct mica_mask_config {
@@ -148,7 +152,7 @@ typedef struct mica_mask_config {
 /* Writes a copy of the run with the smallest weights of each matrix or filter layer set to 0. The network computes as
  * much as before; only a compressed file becomes smaller. Nothing is trained, because training would fill the zeros.
  * *zeros and *weights (both may be NULL) receive the number of zeros and of all these weights. MICA_E_STATE: the run is
- * quantised, or the folder already holds a run. */
+ * quantised or has no folder, or the new folder already holds a run. MICA_E_INVALID: share is not between 0 and 1. */
 MICA_API MICA_CHECKED mica_status mica_run_mask(mica_run *run, const mica_mask_config *config, int64_t *zeros,
                                                 int64_t *weights);
 

@@ -33,13 +33,14 @@ typedef struct mica_run_texts {
    * `window` tokens. 0: such a prompt is refused, and half the context is kept of a text that fills it. */
   int64_t window;
   mica_sampling sampling;
-  /* Receives each continuation as it is generated. A character may be split between two calls. Return false to end. */
+  /* Receives each continuation as it is generated. A character may be split between two calls. Return false to end.
+   * Must not be NULL. */
   bool (*text)(void *user, size_t prompt, const char *bytes, size_t count);
   void *user;
 } mica_run_texts;
 
 /* Continues all prompts at once. Each result is the same as if its prompt were given alone. MICA_E_UNSUPPORTED: the
- * run's task is not language. MICA_E_INVALID: a prompt is empty or too long (the message names it), or
+ * run's task is not language. MICA_E_INVALID: there is no prompt, one is empty or too long (the message names it), or
  * mica_generator_create refuses the configuration. Blocks. */
 MICA_API MICA_CHECKED mica_status mica_run_generate(mica_run *run, const mica_run_texts *texts);
 

@@ -50,13 +50,13 @@ MICA_API MICA_CHECKED mica_status mica_safetensors_open_memory(const char *name,
 /* Closes a file. Its entries and texts become invalid. NULL is a no-op. */
 MICA_API void mica_safetensors_close(mica_safetensors *file);
 
-/* Number of entries, and entry number `index` in the order of data. */
+/* Number of entries, and entry number `index` in the order of data; NULL if index is too large. */
 MICA_API size_t mica_safetensors_count(const mica_safetensors *file);
 MICA_API const mica_safetensors_entry *mica_safetensors_at(const mica_safetensors *file, size_t index);
 /* Entry of this name; NULL if there is no such entry. */
 MICA_API const mica_safetensors_entry *mica_safetensors_find(const mica_safetensors *file, const char *name);
 
-/* Texts under "__metadata__", in the file's order. */
+/* Texts under "__metadata__", in the file's order; NULLs if index is too large. */
 MICA_API size_t mica_safetensors_metadata_count(const mica_safetensors *file);
 MICA_API mica_safetensors_pair mica_safetensors_metadata_at(const mica_safetensors *file, size_t index);
 /* Text with this key; NULL if there is no such key. */
@@ -68,7 +68,8 @@ MICA_API const char *mica_safetensors_metadata(const mica_safetensors *file, con
  * types come first, so that tensors are aligned; otherwise the order is the caller's.
  *
  * MICA_E_IO: the message names the obstacle, such as a full disk; the old file stays. MICA_E_INVALID: a name or key
- * occurs twice, a name is "__metadata__", bytes do not match, or the format lacks a type. */
+ * occurs twice, a name is "__metadata__", a name or text is NULL or not UTF-8, bytes do not match, or the format lacks
+ * a type. */
 MICA_API MICA_CHECKED mica_status mica_safetensors_write(const char *path, const mica_safetensors_entry *entries,
                                                          size_t count, const mica_safetensors_pair *metadata,
                                                          size_t metadata_count);

@@ -101,8 +101,8 @@ MICA_API void mica_sampler_destroy(mica_sampler *sampler);
  * exclude all tokens, or an id in logit_bias or an accepted token in a window is outside the vocabulary. */
 MICA_API MICA_CHECKED mica_status mica_sampler_draw(mica_sampler *sampler, const float *logits, int64_t vocabulary,
                                                     const uint32_t *mask, int32_t *token, float *logprob);
-/* Tokens that the last successful draw chose from, *count of them; NULL and 0 before the first draw. Valid until the
- * next draw. Best first if top_k, top_p or xtc is on, else by id. */
+/* Tokens that the last draw chose from, *count of them; NULL and 0 before the first draw and after a draw that failed.
+ * Valid until the next draw. Best first if top_k, top_p or xtc is on, else by id. */
 MICA_API const mica_candidate *mica_sampler_candidates(const mica_sampler *sampler, size_t *count);
 
 /* Accepts a token of the prompt or a drawn one: appends it to the history of penalties and DRY, and advances the

@@ -39,8 +39,9 @@ MICA_API mica_value mica_overlap_add(mica_value frames, mica_value like, int64_t
 /* y[k] = sum_j x[j] e^(-2 pi i j k / n); the inverse has + in the exponent and divides by n. */
 
 /* Transforms the axis before the pairs: x (..., m, 2) gives (..., n, 2). n 0: m. A shorter axis is padded with zeros, a
- * longer one cut. The axis must not be dynamic. n may be any number up to 2^24. Factors 2, 3, 4 and 5 use butterflies,
- * other factors up to 61 sums; larger prime factors use Bluestein's (1970) convolution with powers of two. */
+ * longer one cut. The axis must not be dynamic. n may be any number up to 2^24, but MICA_E_UNSUPPORTED if it is above
+ * 2^23 and has a prime factor above 61. Factors 2, 3, 4 and 5 use butterflies, other factors up to 61 sums; larger
+ * prime factors use Bluestein's (1970) convolution with powers of two. */
 MICA_API mica_value mica_fft(mica_value x, int64_t n);
 MICA_API mica_value mica_ifft(mica_value x, int64_t n);
 /* Real transform: x (..., m) gives the frequencies 0 to n / 2, (..., n / 2 + 1, 2). */
@@ -64,7 +65,7 @@ typedef enum mica_signal_window {
 
 typedef struct mica_stft_config {
   int64_t length; /* of a transform, at most 2^20; 0: 512 */
-  int64_t hop;    /* 0: length / 4 */
+  int64_t hop;    /* 0: length / 4, at least 1 */
   int64_t width;  /* of the window, centred in the frame; 0: length */
   mica_signal_window window;
   bool symmetric; /* symmetric window, not periodic */
@@ -121,8 +122,8 @@ typedef struct mica_decibels_config {
   double floor;     /* lower bound of x; 0: 1e-10, for amplitudes 1e-5 */
   double range;     /* lower bound relative to the maximum per sample of axis 0, in dB; 0: 80; MICA_ZERO: off */
 } mica_decibels_config;
-/* 10 log10(max(x, floor) / reference). config may be NULL. There is no gradient where a bound applies; with `range` it
- * flows to the maximum there. */
+/* 10 log10(max(x, floor) / reference), for amplitudes 20 log10. config may be NULL. There is no gradient where a bound
+ * applies; with `range` it flows to the maximum there. */
 MICA_API mica_value mica_decibels(mica_value x, const mica_decibels_config *config);
 
 /* DECIBELS: mica_decibels with defaults; LOG: log(x + 1e-6) (torchaudio's log_mels); KALDI: log(max(x, 2^-23)). */

@@ -27,7 +27,7 @@ MICA_API mica_value mica_dot_interaction(mica_value x);
 /* How to draw negatives from the ids `first` to count - 1: uniformly, or with probability popularity[id]^power. */
 typedef struct mica_negative_config {
   int64_t count, first; /* count: at most 2^24 */
-  int64_t samples;      /* per positive, or in total */
+  int64_t samples;      /* mica_negative_samples: per positive; mica_sampled_softmax: in total */
   const double
       *popularity; /* count numbers >= 0, some positive at or after `first`; read during the call. NULL: uniform */
   double power;    /* 0: 0.75 (Mikolov et al. 2013); MICA_ZERO: 0 */

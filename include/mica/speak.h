@@ -23,10 +23,9 @@ typedef struct mica_speech_config {
 } mica_speech_config;
 
 /* Speaks a text. *samples receives *count numbers from -1 to 1 at the run's fact "rate" (Hz), the caller's to
- * mica_free. They begin and end with 0.15 s of silence. The same text
- * gives the same samples. MICA_E_UNSUPPORTED: the run's task is not speak. MICA_E_INVALID: the
- * text is empty or not UTF-8, has a letter that the run has not learned (the message names it), or a field is out of
- * range. MICA_E_NOT_FOUND: the run has no such speaker. Blocks. */
+ * mica_free. They begin and end with 0.15 s of silence. The same text gives the same samples. MICA_E_UNSUPPORTED: the
+ * run's task is not speak. MICA_E_INVALID: the text is empty or not UTF-8, has a letter that the run has not learned
+ * (the message names it), or a field is out of range. MICA_E_NOT_FOUND: the run has no such speaker. Blocks. */
 MICA_API MICA_CHECKED mica_status mica_run_speak(mica_run *run, const mica_speech_config *config, float **samples,
                                                  int64_t *count);
 

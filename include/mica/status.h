@@ -43,7 +43,7 @@ typedef enum mica_status {
 /* "MICA_E_SHAPE", ...; "MICA_E_UNKNOWN" for any other value. A constant string. */
 MICA_API const char *mica_status_name(mica_status status);
 
-/* General meaning of a status, as in the list above. A constant string. */
+/* General meaning of a status, as in the list above; "unknown status" for any other value. A constant string. */
 MICA_API const char *mica_status_text(mica_status status);
 
 /* Message of the last failed call in this thread; "" if there was no failure. The library owns it; it is valid until

@@ -16,7 +16,8 @@ MICA_BEGIN_DECLS
 typedef struct mica_tensor mica_tensor;
 
 /* Creates a contiguous (row-major) tensor with new memory; its content is undefined. MICA_E_DEVICE_MEMORY: the message
- * tells the requested size and the memory in use. */
+ * tells the requested size and the memory in use. MICA_E_UNSUPPORTED: F64 on a device without double precision.
+ * MICA_E_DTYPE: no dtype. MICA_E_OVERFLOW: the size is too large. */
 MICA_API MICA_CHECKED mica_status mica_tensor_create(mica_engine *engine, mica_dtype dtype, mica_shape shape,
                                                      mica_tensor **tensor);
 
@@ -46,12 +47,14 @@ MICA_API mica_dtype mica_tensor_dtype(const mica_tensor *tensor);
 MICA_API mica_shape mica_tensor_shape(const mica_tensor *tensor);
 /* Strides in elements, one per dimension; valid as long as the tensor. */
 MICA_API const int64_t *mica_tensor_strides(const mica_tensor *tensor);
+/* Number of elements, and their bytes without gaps: count times the size of the dtype. */
 MICA_API int64_t mica_tensor_count(const mica_tensor *tensor);
 MICA_API size_t mica_tensor_bytes(const mica_tensor *tensor);
+/* True if the elements lie one after the other in row-major order. */
 MICA_API bool mica_tensor_is_contiguous(const mica_tensor *tensor);
 
 /* Transfers move a whole contiguous tensor, in order with the other work of the queue. bytes must equal
- * mica_tensor_bytes.
+ * mica_tensor_bytes. MICA_E_INVALID: they differ, or the tensor is not contiguous.
  *
  * upload copies data before it returns (through pinned memory for GPUs, into mapped memory for CPUs); data may be
  * reused at once. It only waits for the device if its staging memory is full. A bool becomes 1 if its byte is not 0. In

@@ -138,6 +138,7 @@ typedef struct mica_encoding {
   size_t capacity;
   void *work; /* private */
 } mica_encoding;
+/* Frees the arrays of an encoding, not the structure itself. NULL is a no-op. */
 MICA_API void mica_encoding_free(mica_encoding *encoding);
 
 typedef struct mica_encode_config {

@@ -85,8 +85,9 @@ typedef struct mica_objective {
   const char *output_names[MICA_OBJECTIVE_OUTPUTS];
 } mica_objective;
 
-/* Builds the network, its loss, metrics and outputs into nn's graph. The trainer calls it once for training
- * (mica_nn_is_training), once for tests and once for predictions. For predictions, columns that only the loss needs may
+/* Builds the network, its loss, metrics and outputs into nn's graph. The trainer calls it for training
+ * (mica_nn_is_training) and for tests when it is created, for predictions at the first mica_trainer_predict and
+ * whenever its columns change, and for each mica_trainer_observe. For predictions, columns that only the loss needs may
  * be missing; leave the loss null then. Build the network first and the metrics last, because the random numbers of
  * dropout depend on the values built before it. */
 typedef void mica_step_fn(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *objective);
@@ -189,7 +190,8 @@ typedef struct mica_trainer_config {
   void *user;
   /* Folder for last.safetensors and best.safetensors; created if missing. MICA_E_IO before the first step if it cannot
    * be written. NULL: no files. last is written after every epoch, every checkpoint_steps steps (0: only after epochs)
-   * and on a stop. best is written after each epoch that is better than all earlier ones. */
+   * and on a stop. best is written after each epoch whose weights are kept: one that is better than all earlier ones,
+   * or within `tolerance` of the best. */
   const char *folder;
   int64_t checkpoint_steps;
   /* Called by the layers of every network that the trainer builds (mica/nn.h); may be NULL. */

@@ -43,8 +43,8 @@ MICA_API void mica_tuner_destroy(mica_tuner *tuner);
 MICA_API const char *mica_tuner_key(const mica_tuner *tuner);
 MICA_API double mica_tuner_flops(const mica_tuner *tuner);
 
-/* Number of candidates, and the text of one. At first, these are all implementations that accept the problem, with each
- * of their parameter sets; the default choice comes first. */
+/* Number of candidates, and the text of one (NULL if index is too large). At first, these are all implementations that
+ * accept the problem, with each of their parameter sets; the default choice comes first. */
 MICA_API size_t mica_tuner_count(const mica_tuner *tuner);
 MICA_API const char *mica_tuner_candidate(const mica_tuner *tuner, size_t index);
 /* mica_tuner_add adds a candidate by its text, unless it is listed, and returns its index. MICA_E_NOT_FOUND: the text

@@ -63,7 +63,7 @@ MICA_API mica_weights *mica_weights_retain(mica_weights *weights);
  * thread. */
 MICA_API void mica_weights_close(mica_weights *weights);
 
-/* Entries by file, in the order within the file. */
+/* Entries by file, in the order within the file; NULL if index is too large. */
 MICA_API size_t mica_weights_count(const mica_weights *weights);
 MICA_API const mica_weight_entry *mica_weights_at(const mica_weights *weights, size_t index);
 /* Entry of this name; NULL if it does not exist. */
