@@ -79,6 +79,7 @@ MICA_API void mica_stage_destroy(mica_stage *stage);
 /* Runs all passes of a step. Blocks until everything is sent. All stages must call it equally often. A failing stage
  * ends the communicator on all ranks with its message. */
 MICA_API MICA_CHECKED mica_status mica_stage_run(mica_stage *stage);
+/* Counts and times since the stage was created. */
 MICA_API mica_pipeline_stats mica_stage_stats_of(const mica_stage *stage);
 
 typedef struct mica_pipeline_config {

@@ -71,7 +71,7 @@ typedef struct mica_stft_config {
   bool symmetric; /* symmetric window, not periodic */
   mica_signal_pad pad;
   bool normalized; /* divide by the root of the window's sum of squares (torchaudio) */
-  bool snip;       /* Kaldi's frames: `width` samples that all lie inside, then zeros up to length; pad must be NONE */
+  bool snip;       /* Kaldi's frames: `width` samples that all lie inside, then zeros up to length; pad is not used */
   bool centered_values; /* first subtract the mean of each frame (Kaldi) */
   double preemphasis;   /* p of x[i] - p x[i - 1] per frame, with x[0] - p x[0] first (Kaldi) */
 } mica_stft_config;
@@ -81,10 +81,11 @@ typedef struct mica_stft_config {
 MICA_API mica_value mica_stft(mica_value x, const mica_stft_config *config);
 /* Signals (N, T) whose spectra are closest to x (N, length / 2 + 1, F, 2), by least squares (Griffin and Lim 1984):
  * windowed frames are added up and divided by the sum of squared windows (by 1 if that is below 1e-11). like (N, T)
- * gives T. Only for configs without snip, centered_values and preemphasis. */
+ * gives T. MICA_E_UNSUPPORTED: a config with snip, centered_values or preemphasis. */
 MICA_API mica_value mica_istft(mica_value x, mica_value like, const mica_stft_config *config);
 
-/* |x|^power of pairs (..., 2). power 2 is the power, 1 the magnitude. The magnitude 0 has gradient 0. */
+/* |x|^power of pairs (..., 2), power from 0 to 16: 2 gives the power, 1 the magnitude. The magnitude 0 has gradient 0.
+ */
 MICA_API mica_value mica_magnitude(mica_value x, double power);
 
 /* --- mel --- */
