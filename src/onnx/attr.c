@@ -54,14 +54,14 @@ bool mica__lower_product(mica__lowering *l, const mica__onnx_node *node, int64_t
                          int64_t *out) {
   if (a >= 0 && b >= 0 && mica__mul_i64(a, b, out) && *out <= most) return true;
   mica__lower_fail(l, node, MICA_E_INVALID,
-                   "%lld times %lld elements: both numbers must be 0 or above, and the product at most %lld",
+                   "%lld times %lld elements: both numbers must be known and 0 or above, and the product at most %lld",
                    (long long)a, (long long)b, (long long)most);
   return false;
 }
 
 bool mica__lower_positions(mica__lowering *l, const mica__onnx_node *node, int64_t count) {
   if (count >= 0 && count <= MICA__LOWER_POSITIONS) return true;
-  mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the number of positions is %lld, but must be 0 to %d",
+  mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the number of positions is %lld, but must be known and 0 to %d",
                    (long long)count, MICA__LOWER_POSITIONS);
   return false;
 }

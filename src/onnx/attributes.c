@@ -142,7 +142,7 @@ static mica_status check_set(const mica_onnx *model, const char *domain, const c
   if (version <= newest || mica__onnx_defined_find(model, domain, op) || !mica__onnx_op_find(domain, op, version))
     return MICA_OK;
   return mica__fail(MICA_E_UNSUPPORTED,
-                    "%s uses version %lld of the operator set %s (%.60s); Mica supports versions up to %lld",
+                    "%s uses version %lld of the operator set %s (for %.60s); Mica supports versions up to %lld",
                     model->name, (long long)version, *domain ? domain : "ai.onnx", op, (long long)newest);
 }
 

@@ -142,9 +142,10 @@ static mica_status compare(const building *b, const mica_graph *graph, int32_t f
   }
   free(needed);
   if (same) return MICA_OK;
-  return mica__fail(MICA_E_UNSUPPORTED,
-                    "%s: the model's graph depends on the number of samples, so it must be built with a fixed number",
-                    b->model->name);
+  return mica__fail(
+      MICA_E_UNSUPPORTED,
+      "%s: the model's graph depends on an extent of its inputs that is not known; give inputs of fixed shapes",
+      b->model->name);
 }
 
 static mica_status list_parameters(const mica__lowering *l, mica_onnx_parameter **parameters, size_t *count) {
@@ -207,7 +208,7 @@ mica_status mica_onnx_build(const mica_onnx *model, mica_graph *graph, const mic
   building b = {.model = model, .external = {.folder = model->external.folder}, .config = config ? config : &standard};
   size_t needed = b.config->stop_at ? 1 : mica_onnx_output_count(model);
   if (output_count < needed)
-    return mica__fail(MICA_E_INVALID, "mica_onnx_build: there is room for %zu outputs, but the model has %zu",
+    return mica__fail(MICA_E_INVALID, "mica_onnx_build: there is room for %zu outputs, but %zu are needed",
                       output_count, needed);
   MICA_TRY(check_inputs(model, graph, inputs, input_count, b.config->widen));
   MICA_TRY(mica__onnx_check_attributes(model));

@@ -28,7 +28,7 @@ static mica_status leaves(const walk *w) {
   return mica__fail(
       MICA_E_FORMAT,
       "tensor '%s': its external data must be in a file of the model's folder, not in '%s'; the path must be "
-      "relative, without '//', '..' or '.' after its start, and below %d bytes, 256 per name",
+      "relative, without '//', '..' or '.' after its start, or '/' at its end, and below %d bytes, 256 per name",
       w->who, w->location, (int)sizeof w->rest);
 }
 

@@ -72,6 +72,6 @@ static mica_status look(guard *g, const ProtobufCMessageDescriptor *type, const 
 mica_status mica__onnx_guard(const char *name, const ProtobufCMessageDescriptor *type, const void *data, size_t size) {
   guard g = {.name = name, .first = data};
   if (size > INT32_MAX)
-    return mica__fail(MICA_E_FORMAT, "%s has %zu bytes; a message may have at most 2 GiB", name, size);
+    return mica__fail(MICA_E_FORMAT, "%s has %zu bytes, but must have fewer than 2147483648 (2 GiB)", name, size);
   return look(&g, type, data, (const uint8_t *)data + size, 0);
 }

@@ -126,7 +126,8 @@ static mica_status lower_node(mica__lowering *l, const mica__onnx_node *node) {
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the model has more than %d nodes", MOST_NODES);
   if (node->function) {
     if (l->depth == MICA__LOWER_DEPTH)
-      return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "functions are nested more than %d deep", MICA__LOWER_DEPTH);
+      return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "bodies and functions are nested more than %d deep",
+                              MICA__LOWER_DEPTH);
     l->depth++;
     mica_status status = lower_call(l, node);
     l->depth--;
@@ -135,7 +136,8 @@ static mica_status lower_node(mica__lowering *l, const mica__onnx_node *node) {
   const mica__onnx_defined *own = mica__onnx_defined_find(l->model, node->domain, node->op);
   const mica__onnx_op *op = mica__onnx_op_find(node->domain, node->op, node->version);
   if (!op && !own)
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "version %lld of the operator is not supported",
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                            "the operator is not supported in version %lld of its operator set",
                             (long long)node->version);
   l->before = l->graph->count;
   mica_status status = own ? mica__lower_defined(l, node, own) : op->lower(l, node);

@@ -406,7 +406,10 @@ static mica_status take_inside(mica_onnx *model) {
 static mica_status pack(const mica_onnx *model, const char *path) {
   const size_t bytes = onnx__model_proto__get_packed_size(model->proto);
   uint8_t *data = bytes < INT32_MAX ? malloc(bytes + 1) : NULL;
-  if (!data) return bytes < INT32_MAX ? no_memory() : mica__fail(MICA_E_OVERFLOW, "%s is larger than 2 GiB", path);
+  if (!data)
+    return bytes < INT32_MAX
+               ? no_memory()
+               : mica__fail(MICA_E_OVERFLOW, "%s would have 2 GiB or more, the limit of an ONNX file", path);
   onnx__model_proto__pack(model->proto, data);
   mica_status status = mica__file_replace(path, &(mica__bytes){data, bytes}, 1);
   free(data);
@@ -429,7 +432,7 @@ mica_status mica__onnx_write_integers(mica_onnx *model, const mica__onnx_product
   if (opset < LEAST_OPSET)
     return mica__fail(
         MICA_E_UNSUPPORTED,
-        "%s has operator set %lld, but a scale per output needs %d; convert it with onnx.version_converter",
+        "%s has operator set %lld, but a scale per output needs %d or above; convert it with onnx.version_converter",
         model->name, (long long)opset, LEAST_OPSET);
   mica_status status = begin(&r);
   if (status == MICA_OK) status = make_pairs(&r);

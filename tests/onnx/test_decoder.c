@@ -91,7 +91,8 @@ START_TEST(what_does_not_fit_is_refused) {
   } wrong[] = {
       {"GroupQueryAttention x x x - - n m > y",
        {HEADS},
-       "total_sequence_length is 5, but must be one number that fits the past_key and past_value of 0 rows and the 3"},
+       "total_sequence_length (5; -1: not one number) must fit the 0 rows of past_key, as many as of past_value, and "
+       "the 3"},
       {"GroupQueryAttention x x x - - n m > y",
        {NUMBER("num_heads", 3), NUMBER("kv_num_heads", 2)},
        "num_heads (3) must be a multiple of kv_num_heads (2)"},

@@ -475,7 +475,7 @@ START_TEST(trees_that_lie_are_refused) {
         LEAVES},
        0,
        FOUR,
-       REFUSED("uses feature 5, but the operand has only 2")},
+       REFUSED("uses feature 5, counted from 0, but the operand has 2 features")},
       {"TreeEnsembleRegressor x > y",
        {NODES(INTS("nodes_truenodeids", 3, 0, 0, 1, 1), INTS("nodes_falsenodeids", 4, 0, 0, 1, 2), 0, 0, 0, 0, -1),
         LEAVES},

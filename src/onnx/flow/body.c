@@ -41,7 +41,8 @@ mica_status mica__flow_lower_any(mica__lowering *l, const mica__onnx_node *node,
     return mica__lower_fail(l, node, MICA_E_FORMAT, "its body has %zu inputs, but is given %zu values",
                             body->proto->n_input, input_count);
   if (l->depth == MICA__LOWER_DEPTH)
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "bodies are nested more than %d deep", MICA__LOWER_DEPTH);
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "bodies and functions are nested more than %d deep",
+                            MICA__LOWER_DEPTH);
   mica__lower_scope scope, *outer = l->scope;
   MICA_TRY(mica__scope_open(l, true, &scope));
   l->depth++;
@@ -85,9 +86,10 @@ bool mica__flow_may_unroll(const mica__lowering *l, const mica__onnx_graph *body
 }
 
 mica_status mica__flow_too_long(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *body) {
-  return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                          "unrolling the loop, whose body has %d nodes, would make more than %lld nodes",
-                          (int)body->count, (long long)most_unrolled(l));
+  return mica__lower_fail(
+      l, node, MICA_E_UNSUPPORTED,
+      "the loop is too long to unroll: its trips, and its trips times the %d nodes of its body, must be at most %lld",
+      (int)body->count, (long long)most_unrolled(l));
 }
 
 bool mica__flow_declared(const Onnx__ValueInfoProto *declared, mica_dtype *dtype, mica_shape *shape) {
@@ -109,8 +111,11 @@ static mica_value empty(mica__lowering *l, const mica__onnx_node *node, const On
   mica_dtype dtype;
   mica_shape one, shape = {.rank = 1};
   if (!mica__flow_declared(declared, &dtype, &one)) {
-    mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                     "the loop has no trips, so the file must state the shapes of its results");
+    mica__lower_fail(
+        l, node, MICA_E_UNSUPPORTED,
+        "there are no trips, so the body must declare a supported type and a fixed shape, of at most %d axes, "
+        "for each output that is collected",
+        MICA_MAX_RANK - 1);
     return (mica_value){0};
   }
   for (int32_t i = 0; i < one.rank; i++) shape.dim[shape.rank++] = one.dim[i];

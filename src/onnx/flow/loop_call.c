@@ -62,7 +62,8 @@ static mica_status want(void *user, size_t i, int32_t passes, const mica__flow_t
 
 static mica_status read_number(mica_queue *queue, const mica_tensor *tensor, int64_t *number) {
   unsigned char element[16];
-  if (mica_tensor_count(tensor) != 1) return mica__fail(MICA_E_SHAPE, "a loop's limit must have one element");
+  if (mica_tensor_count(tensor) != 1)
+    return mica__fail(MICA_E_SHAPE, "a loop's number of trips and its condition must have one element each");
   MICA_TRY(mica_tensor_download(queue, tensor, element, mica_tensor_bytes(tensor)));
   double value = mica__element_get(mica_tensor_dtype(tensor), element, 0);
   *number = value > 0x1p62 ? INT64_MAX : value < 0 ? 0 : (int64_t)value;
@@ -138,7 +139,9 @@ static mica_status end_collection(loop_call *c, collection *k, int64_t trips, co
   if (!trips) {
     if (!k->has_empty)
       return mica__fail(MICA_E_UNSUPPORTED,
-                        "if a loop may have no trips, the file must state the shapes of its results");
+                        "a loop had no trips, so its body must declare a supported type and a fixed shape, of at most "
+                        "%d axes, for each output that is collected",
+                        MICA_MAX_RANK - 1);
     MICA_TRY(
         mica_tensor_create(c->body->runner->engine, (mica_dtype)k->empty.dtype, mica__flow_shape(&k->empty), &k->view));
   } else {

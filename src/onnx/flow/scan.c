@@ -64,8 +64,8 @@ static mica_status count_trips(mica__lowering *l, const mica__onnx_node *node, s
     int64_t extent = shape.dim[s->axis_in[k]];
     if (k && extent != s->trips)
       return mica__lower_fail(l, node, MICA_E_SHAPE,
-                              "the operands have %lld and %lld slices, but must have equally many", (long long)s->trips,
-                              (long long)extent);
+                              "the operands have %lld and %lld slices (-1: not known), but must have equally many",
+                              (long long)s->trips, (long long)extent);
     s->trips = extent;
   }
   return MICA_OK;
@@ -144,7 +144,8 @@ static mica_status unroll_batch(mica__lowering *l, const mica__onnx_node *node, 
                                 mica_value *results) {
   size_t operands = s->states + s->inputs, count = s->states + s->outputs;
   int64_t batch = mica_value_shape(values[0]).rank ? mica_value_shape(values[0]).dim[0] : 0;
-  if (batch < 1) return mica__lower_fail(l, node, MICA_E_SHAPE, "axis 0 of the operands must be a batch of at least 1");
+  if (batch < 1)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "axis 0 of the operands must be a batch of known size, at least 1");
   if (!mica__flow_may_unroll(l, s->body, batch)) return mica__flow_too_long(l, node, s->body);
   mica_value *all = mica__lower_room(l, count * (size_t)batch, sizeof *all);
   if (!all) return l->status;

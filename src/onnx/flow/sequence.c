@@ -17,7 +17,7 @@ static const mica__lower_list *list_of(mica__lowering *l, const mica__onnx_node 
   const mica__lower_value *found = NULL;
   if (k < node->input_count && *node->inputs[k]) found = mica__scope_find(l, node->inputs[k]);
   if (found && found->list) return found->list;
-  mica__lower_fail(l, node, MICA_E_FORMAT, "operand %d is not a sequence", (int)k);
+  mica__lower_fail(l, node, MICA_E_FORMAT, "operand %d is absent or not a sequence", (int)k);
   return NULL;
 }
 

@@ -30,10 +30,10 @@ mica_value mica__lower_split_heads(mica__lowering *l, const mica__onnx_node *nod
   mica_shape s = mica_value_shape(x);
   if (!x.graph || s.rank == 4) return x;
   if (s.rank != 3 || heads < 1 || s.dim[2] % heads) {
-    mica__lower_fail(
-        l, node, MICA_E_SHAPE,
-        "queries, keys and values must be (batch, rows, width), and the number of heads (%lld) must divide the width",
-        (long long)heads);
+    mica__lower_fail(l, node, MICA_E_SHAPE,
+                     "queries, keys and values must be (batch, rows, width), with a known width that the number of "
+                     "heads (%lld) divides",
+                     (long long)heads);
     return (mica_value){0};
   }
   mica_value apart = mica_reshape(x, MICA_SHAPE(s.dim[0], s.dim[1], heads, s.dim[2] / heads));
@@ -86,7 +86,8 @@ static bool take_operands(mica__lowering *l, const mica__onnx_node *node, attent
     return take_window(l, node, a);
   mica__lower_fail(
       l, node, MICA_E_SHAPE,
-      "the heads of queries (%lld) must be a multiple of the heads of keys (%lld), and keys must have rank 4",
+      "the heads of queries (%lld) must be a multiple of the heads of keys (%lld), both known (-1: not known), and "
+      "keys must have rank 4",
       (long long)a->heads, (long long)a->key_heads);
   return false;
 }
@@ -273,7 +274,8 @@ mica_value mica__lower_rotate(mica__lowering *l, const mica__onnx_node *node, mi
   mica_shape s = mica_value_shape(x);
   if (width == 0) width = s.dim[3];
   if (width < 2 || width % 2 || width > s.dim[3]) {
-    mica__lower_fail(l, node, MICA_E_SHAPE, "the number of rotated elements (%lld) must be even and 2 to %lld",
+    mica__lower_fail(l, node, MICA_E_SHAPE,
+                     "the number of rotated elements (%lld) must be even and 2 to %lld, the width (-1: not known)",
                      (long long)width, (long long)s.dim[3]);
     return none;
   }

@@ -146,7 +146,8 @@ MICA__LOWER(one_hot) {
   if (!mica__lower_integers(l, node, 1, &depth) || !indices.graph || !values.graph) return MICA_OK;
   int64_t axis = mica__onnx_int(node, "axis", -1);
   if (depth.count != 1 || !mica__lower_axis(l, node, mica_value_shape(indices).rank + 1, &axis))
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "depth must be one number, and the axis must be from -%d to %d",
+    return mica__lower_fail(l, node, MICA_E_SHAPE,
+                            "depth must have exactly one number, and the axis must be from -%d to %d",
                             (int)mica_value_shape(indices).rank + 1, (int)mica_value_shape(indices).rank);
   if (!mica__lower_positions(l, node, depth.values[0])) return MICA_OK;
   mica_value off = mica_reshape(mica_slice(values, 0, 0, 1, 1), MICA_SCALAR);

@@ -142,7 +142,7 @@ MICA__LOWER(space_to_depth) {
   mica_shape s = mica_value_shape(x);
   if (!x.graph || s.rank != 4 || s.dim[2] % b || s.dim[3] % b)
     return mica__lower_fail(l, node, MICA_E_SHAPE,
-                            "height and width must be multiples of blocksize (%lld), and x must have rank 4",
+                            "x must have rank 4, with a known height and width that are multiples of blocksize (%lld)",
                             (long long)b);
   int64_t depth_of = 0;
   if (!mica__lower_product(l, node, s.dim[1], b * b, INT64_MAX, &depth_of)) return MICA_OK;

@@ -70,8 +70,9 @@ static bool take_heads(mica__lowering *l, const mica__onnx_node *node, grouped *
   }
   int64_t all = g->heads + (packed ? 2 * g->key_heads : 0);
   if (s.dim[2] < all || s.dim[2] % all) {
-    mica__lower_fail(l, node, MICA_E_SHAPE, "the number of heads (%lld) must divide the width (%lld)", (long long)all,
-                     (long long)s.dim[2]);
+    mica__lower_fail(l, node, MICA_E_SHAPE,
+                     "the width of query (%lld; -1: not known) must be a multiple of the %lld heads in it",
+                     (long long)s.dim[2], (long long)all);
     return false;
   }
   g->batch = s.dim[0], g->rows = s.dim[1], g->width = s.dim[2] / all;
@@ -88,8 +89,10 @@ static bool check_past(mica__lowering *l, const mica__onnx_node *node, const gro
   if (s.rank == 4 && s.dim[0] == g->batch && s.dim[1] == g->key_heads && s.dim[3] == g->width &&
       mica_value_dtype(past) == mica_value_dtype(g->q))
     return true;
-  mica__lower_fail(l, node, MICA_E_SHAPE, "the cache must be (%lld, %lld, rows, %lld) and of the type of queries",
-                   (long long)g->batch, (long long)g->key_heads, (long long)g->width);
+  mica__lower_fail(
+      l, node, MICA_E_SHAPE,
+      "past_key and past_value must be (%lld, %lld, rows, %lld), where -1 is not known, and of the type of query",
+      (long long)g->batch, (long long)g->key_heads, (long long)g->width);
   return false;
 }
 
@@ -100,7 +103,8 @@ static mica_value counts_of(mica__lowering *l, const mica__onnx_node *node, cons
   if (!x.graph) return x;
   if (mica_shape_count(mica_value_shape(x), &count) == MICA_OK && count == g->batch)
     return mica_reshape(mica_cast(x, MICA_I32), MICA_SHAPE(g->batch));
-  mica__lower_fail(l, node, MICA_E_SHAPE, "seqlens_k and query_seqlens must have the shape (%lld)",
+  mica__lower_fail(l, node, MICA_E_SHAPE,
+                   "seqlens_k and query_seqlens must have a number per sequence of the batch, of %lld (-1: not known)",
                    (long long)g->batch);
   return (mica_value){0};
 }
@@ -163,10 +167,11 @@ static bool take_lengths(mica__lowering *l, const mica__onnx_node *node, grouped
   const bool any = g->window || mica__lower_has(l, node, NEW_ROWS);
   if (most < g->rows || (!any && most > g->past && most != g->past + g->rows) ||
       (g->past && mica_value_shape(g->past_v).dim[2] != g->past)) {
-    mica__lower_fail(l, node, MICA_E_SHAPE,
-                     "total_sequence_length is %lld, but must be one number that fits the past_key and past_value of "
-                     "%lld rows and the %lld new rows",
-                     (long long)most, (long long)g->past, (long long)g->rows);
+    mica__lower_fail(
+        l, node, MICA_E_SHAPE,
+        "total_sequence_length (%lld; -1: not one number) must fit the %lld rows of past_key, as many as of "
+        "past_value, and the %lld new rows",
+        (long long)most, (long long)g->past, (long long)g->rows);
     return false;
   }
   g->total = most > g->past ? most : g->past;

@@ -79,7 +79,8 @@ static bool check_matrix(mica__lowering *l, const mica__onnx_node *node, const m
   if (!w.graph) return false;
   mica_shape s = mica_value_shape(w);
   if (s.rank == 3 && s.dim[0] == m->experts && s.dim[1] > 0 && s.dim[2] > 0) return true;
-  mica__lower_fail(l, node, MICA_E_SHAPE, "%s must have rank 3 and a matrix for each of %lld experts", name,
+  mica__lower_fail(l, node, MICA_E_SHAPE,
+                   "%s must be (%lld, rows, columns), a matrix per expert, with at least one row and column", name,
                    (long long)m->experts);
   return false;
 }

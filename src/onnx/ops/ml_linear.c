@@ -11,10 +11,11 @@ static mica_value product(mica__lowering *l, const mica__onnx_node *node, int64_
   const int64_t features = mica_value_shape(x).dim[1];
   if (rows < 1) rows = features > 0 ? w.count / features : 0;
   if (rows < 1 || rows > w.count || w.count % rows || w.count / rows != features || (b.count && b.count != rows)) {
-    mica__lower_fail(l, node, MICA_E_SHAPE,
-                     "%lld coefficients and %lld intercepts do not fit %lld features: each output needs one "
-                     "coefficient per feature, and one intercept or none",
-                     (long long)w.count, (long long)b.count, (long long)features);
+    mica__lower_fail(
+        l, node, MICA_E_SHAPE,
+        "%lld coefficients and %lld intercepts do not fit %lld features (-1: not known): each output needs one "
+        "coefficient per feature, and one intercept or none",
+        (long long)w.count, (long long)b.count, (long long)features);
     return (mica_value){0};
   }
   const mica_dtype dtype = mica_value_dtype(x);

@@ -43,9 +43,10 @@ static mica_value kernel_of(mica__lowering *l, const mica__onnx_node *node, mica
     return (mica_value){0};
   const int64_t features = mica_value_shape(x).dim[1];
   if (count < 1 || features < 1 || vectors.count / features != count || vectors.count % features) {
-    mica__lower_fail(l, node, MICA_E_SHAPE,
-                     "support_vectors has %lld numbers, but must have %lld vectors of %lld features, both at least 1",
-                     (long long)vectors.count, (long long)count, (long long)features);
+    mica__lower_fail(
+        l, node, MICA_E_SHAPE,
+        "support_vectors has %lld numbers, but must have %lld vectors of %lld features, both at least 1 and known",
+        (long long)vectors.count, (long long)count, (long long)features);
     return (mica_value){0};
   }
   const double gamma = p.count > 0 ? p.values[0] : 0, shift = p.count > 1 ? p.values[1] : 0;
@@ -69,9 +70,11 @@ MICA__LOWER(ml_svm_regressor) {
     return MICA_OK;
   const int64_t terms = count > 0 ? count : mica_value_shape(x).dim[1];
   if (weights.count != terms || rho.count != 1)
-    return mica__lower_fail(l, node, MICA_E_SHAPE,
-                            "coefficients must have %lld numbers (it has %lld), and rho 1 (it has %lld)",
-                            (long long)terms, (long long)weights.count, (long long)rho.count);
+    return mica__lower_fail(
+        l, node, MICA_E_SHAPE,
+        "coefficients must have %lld numbers, one per support vector, else per feature (-1: not known); it "
+        "has %lld; and rho 1; it has %lld",
+        (long long)terms, (long long)weights.count, (long long)rho.count);
   const mica_value kernel = count > 0 ? kernel_of(l, node, x, count) : x;
   if (!kernel.graph) return MICA_OK;
   const mica_value w = mica__ml_constant(l, mica_value_dtype(x), MICA_SHAPE(terms, 1), weights.values);
@@ -240,11 +243,11 @@ static mica_value probabilities(const machine *m, mica_value scores, const mica_
 static mica_status linear(machine *m, mica_value x, mica__ml_post post) {
   const int64_t features = mica_value_shape(x).dim[1], classes = m->classes.count;
   if (features < 1 || m->weights.count / features != classes || m->weights.count % features || m->rho.count < 1)
-    return mica__lower_fail(m->l, m->node, MICA_E_SHAPE,
-                            "coefficients must have %lld (classes) times %lld (features) numbers (it has %lld), and "
-                            "rho at least 1 (it has %lld)",
-                            (long long)classes, (long long)features, (long long)m->weights.count,
-                            (long long)m->rho.count);
+    return mica__lower_fail(
+        m->l, m->node, MICA_E_SHAPE,
+        "coefficients must have %lld (classes) times %lld (features; -1: not known) numbers (it has %lld), and "
+        "rho at least 1 (it has %lld)",
+        (long long)classes, (long long)features, (long long)m->weights.count, (long long)m->rho.count);
   const mica_value w = mica__ml_constant(m->l, mica_value_dtype(x), MICA_SHAPE(classes, features), m->weights.values);
   const mica_value y = mica_affine(mica_matmul(x, mica_transpose(w, MICA_AXES(1, 0))), 1, m->rho.values[0]);
   mica__ml_give_labels(m->l, m->node, &m->classes, mica_argmax(y, 1, false));

@@ -192,7 +192,7 @@ static mica_value scores_of(ensemble *e) {
   const mica_shape shape = mica_value_shape(e->x);
   if (shape.dim[1] < e->trees.features) {
     mica__lower_fail(e->l, e->node, MICA_E_SHAPE,
-                     "a tree uses feature %d, but the operand has only %lld features, counted from 0",
+                     "a tree uses feature %d, counted from 0, but the operand has %lld features (-1: not known)",
                      (int)e->trees.features - 1, (long long)shape.dim[1]);
     return (mica_value){0};
   }

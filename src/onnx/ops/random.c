@@ -78,8 +78,11 @@ MICA__LOWER(multinomial) {
   if (!x.graph || !step.graph || !dtype_of(l, node, MICA_I32, &dtype)) return MICA_OK;
   const mica_shape shape = mica_value_shape(x);
   if (shape.rank != 2 || shape.dim[1] < 1 || samples < 1)
-    return mica__lower_fail(l, node, MICA_E_SHAPE,
-                            "the operand must be (rows, classes), with at least one class and one sample");
+    return mica__lower_fail(
+        l, node, MICA_E_SHAPE,
+        "the operand must be (rows, classes), with a known number of classes from 1 on, and sample_size "
+        "(%lld) must be at least 1",
+        (long long)samples);
   mica_value sums = mica_cumsum(mica_softmax(mica_cast(x, MICA_F32), 1), 1, false, false);
   mica_value all = mica_slice(sums, 1, shape.dim[1] - 1, shape.dim[1], 1);
   mica_value like = mica_full(x.graph, MICA_F32, MICA_SHAPE(shape.dim[0], samples), 0);

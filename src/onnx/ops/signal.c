@@ -132,8 +132,9 @@ MICA__LOWER(dft) {
   int64_t own = mica_value_shape(x).dim[rank - 2];
   int64_t n = length.count ? length.values[0] : inverse && half ? 2 * (own - 1) : own;
   if (n < 1 || n > MOST_ELEMENTS)
-    return mica__lower_fail(l, node, MICA_E_INVALID, "the transform has %lld elements, but must have 1 to %d",
-                            (long long)n, MOST_ELEMENTS);
+    return mica__lower_fail(l, node, MICA_E_INVALID,
+                            "the transform has %lld elements, but must have a known number of 1 to %d", (long long)n,
+                            MOST_ELEMENTS);
   if (inverse && half)
     x = mirrored(x, n);
   else
@@ -158,7 +159,7 @@ MICA__LOWER(stft) {
   if (s.rank != 3 || step.count != 1 || step.values[0] < 1 || width < 1 || width > s.dim[1])
     return mica__lower_fail(l, node, MICA_E_SHAPE,
                             "the signal must be (batch, n) or (batch, n, 1 or 2), frame_step one number of at least 1, "
-                            "and frame_length (%lld) 1 to n",
+                            "and frame_length (%lld) 1 to n, both known",
                             (long long)width);
   int64_t frames = (s.dim[1] - width) / step.values[0] + 1, half = mica__onnx_int(node, "onesided", 1);
   if (!mica__lower_positions(l, node, frames) || !mica__lower_positions(l, node, width)) return MICA_OK;

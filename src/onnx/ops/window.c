@@ -57,7 +57,9 @@ bool mica__lower_window(mica__lowering *l, const mica__onnx_node *node, mica_val
   *w = (mica__spatial_window){.rank = mica_value_shape(x).rank - 2};
   if (!x.graph) return false;
   if (w->rank < 1 || w->rank > MICA__WINDOW_AXES) {
-    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "x has %d spatial axes; one to three are supported", (int)w->rank);
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                     "x has rank %d, but must have 3 to 5: batch, channels and one to three spatial axes",
+                     (int)w->rank + 2);
     return false;
   }
   if (filter.graph && mica_value_shape(filter).rank != w->rank + 2) {

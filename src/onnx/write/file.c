@@ -232,7 +232,9 @@ static mica_status pack(const Onnx__ModelProto *model, const char *path) {
   const size_t bytes = onnx__model_proto__get_packed_size(model);
   uint8_t *data = bytes < INT32_MAX ? malloc(bytes + 1) : NULL;
   if (!data)
-    return bytes < INT32_MAX ? mica__fail_nomem(path) : mica__fail(MICA_E_OVERFLOW, "%s is larger than 2 GiB", path);
+    return bytes < INT32_MAX
+               ? mica__fail_nomem(path)
+               : mica__fail(MICA_E_OVERFLOW, "%s would have 2 GiB or more, the limit of an ONNX file", path);
   onnx__model_proto__pack(model, data);
   mica_status status = mica__file_replace(path, &(mica__bytes){data, bytes}, 1);
   free(data);
