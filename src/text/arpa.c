@@ -160,10 +160,10 @@ static mica_status read_head(reader *r, span *line) {
         count > 1e12)
       return wrong(r, "a line of the head must look like ngram 2=1000, with a count from 0 to 10^12");
     if (length != r->a->order + 1 || length > MICA__ARPA_ORDER)
-      return mica__fail(
-          MICA_E_FORMAT,
-          "%s:%zu: n-grams of %g words are out of order; the head must count those of 1, 2, ... words, up to %d",
-          r->name, r->line, length, MICA__ARPA_ORDER);
+      return mica__fail(MICA_E_FORMAT,
+                        "%s:%zu: n-grams of %g words are out of order or too long; the head must count those of 1, 2, "
+                        "... words, up to %d",
+                        r->name, r->line, length, MICA__ARPA_ORDER);
     r->told[r->a->order++] = (uint64_t)count;
   }
   return r->a->order ? MICA_OK : wrong(r, "the head must count n-grams, as in ngram 1=1000");
@@ -187,13 +187,15 @@ static mica_status read_entry(reader *r, span line, int32_t n) {
   for (int32_t i = 0; i < n; i++) {
     word = next_part(&line);
     if (!word.bytes)
-      return mica__fail(MICA_E_FORMAT, "%s:%zu has %d words, but must have %d", r->name, r->line, (int)i, (int)n);
+      return mica__fail(MICA_E_FORMAT, "%s:%zu: the line has %d words, but must have %d", r->name, r->line, (int)i,
+                        (int)n);
     MICA_TRY(read_word(r, word, &hash));
     key = mica__arpa_mix(key, hash);
   }
   const span last = next_part(&line);
   if ((last.bytes && !read_number(last, &backoff)) || next_part(&line).bytes)
-    return mica__fail(MICA_E_FORMAT, "%s:%zu must have %d words, then at most one number", r->name, r->line, (int)n);
+    return mica__fail(MICA_E_FORMAT, "%s:%zu: the line must have %d words, then at most one number", r->name, r->line,
+                      (int)n);
   if (2 * a->count >= a->room) MICA_TRY(grow(a));
   entry *e = slot_of(a, key);
   if (e->key) return wrong(r, "these words are listed twice");

@@ -112,8 +112,8 @@ static mica_status read_plain(mica_text_model *m, const char *name, const char *
   }
   free(labels);
   if (status == MICA_OK && !known)
-    status = mica__fail(MICA_E_FORMAT,
-                        "%s: the network recognises none of the text's letters, so the model cannot score texts", name);
+    status = mica__fail(MICA_E_FORMAT, "%s has no letter that the network recognises, so the model cannot score texts",
+                        name);
   m->context = order > 1 ? order - 1 : 1;
   return status;
 }

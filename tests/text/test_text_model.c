@@ -93,8 +93,8 @@ END_TEST
 static const struct {
   const char *content, *sentence;
 } wrong[] = {
-    {"", "file: the network recognises none of the text's letters"},
-    {"xyz\n", "file: the network recognises none of the text's letters"},
+    {"", "file has no letter that the network recognises"},
+    {"xyz\n", "file has no letter that the network recognises"},
     {"a\377", "file is not an ARPA model, and as a text it is not UTF-8 at byte 2"},
     {"\\data\\\n", "file:1: the model ends before its first list"},
     {"\\data\\\nngrams\n", "file:2: a line of the head must look like"},
@@ -108,9 +108,9 @@ static const struct {
     {HEAD "a -1\n\\end\\\n", "file:4: a line must begin with the log10"},
     {HEAD "1 a\n\\end\\\n", "file:4: a line must begin with the log10"},
     {HEAD "nan a\n\\end\\\n", "file:4: a line must begin with the log10"},
-    {HEAD "-1\n\\end\\\n", "file:4 has 0 words, but must have 1"},
-    {HEAD "-1 a b\n\\end\\\n", "file:4 must have 1 words, then at most one number"},
-    {HEAD "-1 a -1 b\n\\end\\\n", "file:4 must have 1 words, then at most one number"},
+    {HEAD "-1\n\\end\\\n", "file:4: the line has 0 words, but must have 1"},
+    {HEAD "-1 a b\n\\end\\\n", "file:4: the line must have 1 words, then at most one number"},
+    {HEAD "-1 a -1 b\n\\end\\\n", "file:4: the line must have 1 words, then at most one number"},
     {HEAD "-1 a\n-1 a\n\\end\\\n", "file:5: these words are listed twice"},
     {HEAD "-1 \377\n\\end\\\n", "file:4: a word is not UTF-8"},
     {HEAD "-1 ABC\n\\end\\\n", "file: none of the model's 1 words consists of letters that the network recognises"},

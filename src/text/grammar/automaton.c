@@ -235,7 +235,7 @@ static mica_status rank_rules(mica__automaton *a) {
   }
   callers_free(&c);
   return known == rules ? MICA_OK
-                        : mica__fail(MICA_E_INVALID, "the grammar has a rule that leads back to itself without a byte");
+                        : mica__fail(MICA_E_INVALID, "a rule of the grammar leads back to itself before any text");
 }
 
 mica_status mica__automaton_finish(mica__automaton *a) {

@@ -30,7 +30,7 @@ mica_status mica__schema_rule(mica__grammar_schema *s, const mica__object **sche
   const size_t slot = goal_slot(s, schemas, kept);
   if (s->slots[slot]) return *rule = s->goals[s->slots[slot] - 1].rule, MICA_OK;
   if (s->goal_count == MICA__MOST_GOALS)
-    return mica__fail(MICA_E_UNSUPPORTED, "the schema has more than %d parts", MICA__MOST_GOALS);
+    return mica__fail(MICA_E_UNSUPPORTED, "the schema needs more than %d rules; make it simpler", MICA__MOST_GOALS);
   MICA_TRY(mica__grow_list(&s->goals, s->goal_count, &s->goal_room, sizeof *s->goals));
   mica__goal *goal = &s->goals[s->goal_count];
   MICA_TRY(mica__arena_take(&s->arena, kept + 1, sizeof(*schemas), &goal->schemas));

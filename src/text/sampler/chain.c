@@ -98,9 +98,10 @@ static mica_status check_ids(const mica_sampler *s, int64_t vocabulary) {
   for (int64_t i = 0; i < known; i++) {
     const int32_t token = mica__sampler_past(s, i);
     if (token < 0 || token >= vocabulary)
-      return mica__fail(MICA_E_INVALID,
-                        "sampler: token %d was accepted at position %llu, but the vocabulary has only %lld tokens",
-                        (int)token, (unsigned long long)(s->position - 1 - (uint64_t)i), (long long)vocabulary);
+      return mica__fail(
+          MICA_E_INVALID,
+          "sampler: token %d was accepted at position %llu, but is not one of the vocabulary's %lld tokens", (int)token,
+          (unsigned long long)(s->position - 1 - (uint64_t)i), (long long)vocabulary);
   }
   return MICA_OK;
 }

@@ -181,7 +181,7 @@ mica_status mica__render_call(mica__render *run, const mica__object *callee, con
       return mica__fail(MICA_E_FORMAT, "loop() needs one argument, and its loop must be 'recursive'");
     return loop->recurse(run, loop, &call->items[0], result);
   }
-  default: return mica__fail(MICA_E_FORMAT, "a %s cannot be called", mica__object_type(callee));
+  default: return mica__fail(MICA_E_FORMAT, "a value of type %s cannot be called", mica__object_type(callee));
   }
 }
 

@@ -107,7 +107,8 @@ mica_status mica__replace_text(mica__render *run, const mica__object *text, cons
 mica_status mica__filter_replace(ARGUMENTS) {
   mica__object text, old, by;
   int64_t most;
-  if (!call->bound[0] || !call->bound[1]) return mica__fail(MICA_E_FORMAT, "replace needs two texts");
+  if (!call->bound[0] || !call->bound[1])
+    return mica__fail(MICA_E_FORMAT, "replace needs a text to look for, and one to put in its place");
   MICA_TRY(mica__render_text(run, self, &text));
   MICA_TRY(mica__render_text(run, call->bound[0], &old));
   MICA_TRY(mica__render_text(run, call->bound[1], &by));
@@ -309,7 +310,7 @@ mica_status mica__filter_round(ARGUMENTS) {
   MICA_TRY(mica__argument_integer(call->bound[0], 0, &precision));
   if (self->kind == MICA__OBJECT_UNDEFINED) return mica__render_undefined(self);
   if (!mica__object_is_number(self))
-    return mica__fail(MICA_E_FORMAT, "a %s cannot be rounded", mica__object_type(self));
+    return mica__fail(MICA_E_FORMAT, "a value of type %s cannot be rounded", mica__object_type(self));
   if (precision > 300 || precision < -300) return mica__fail(MICA_E_FORMAT, "the precision must be -300 to 300 digits");
   const double x = mica__object_as_double(self), scale = pow(10, (double)precision);
   if (method && mica__object_equals_text(method, "ceil"))
@@ -338,7 +339,8 @@ mica_status mica__filter_fallback(ARGUMENTS) {
 /* Reads JSON's separators: a list of two texts. */
 static mica_status json_separators(const mica__object *pair, mica__json_style *style, char comma[16], char colon[16]) {
   char *const to[2] = {comma, colon};
-  if (!mica__object_is_list(pair) || pair->count != 2) return mica__fail(MICA_E_FORMAT, "separators must be two texts");
+  if (!mica__object_is_list(pair) || pair->count != 2)
+    return mica__fail(MICA_E_FORMAT, "separators must be a list or tuple of two texts");
   for (int i = 0; i < 2; i++) {
     mica__object text;
     MICA_TRY(mica__argument_text(&pair->as.items[i], "a separator", &text));

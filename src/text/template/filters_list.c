@@ -146,7 +146,8 @@ mica_status mica__filter_join(ARGUMENTS) {
     if (status != MICA_OK) break;
     if (i > 0) mica__text_add_bytes(&made, between.as.text, between.count);
     mica__text_add_bytes(&made, text.as.text, text.count);
-    if (made.length > MICA__MOST_TEMPLATE_OUTPUT) status = mica__fail(MICA_E_FORMAT, "a joined text is too long");
+    if (made.length > MICA__MOST_TEMPLATE_OUTPUT)
+      status = mica__fail(MICA_E_FORMAT, "a joined text has more than %zu MiB", MICA__MOST_TEMPLATE_OUTPUT >> 20);
   }
   if (status == MICA_OK) return mica__render_keep(run, &made, result);
   mica__text_free(&made);

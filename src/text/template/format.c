@@ -33,7 +33,7 @@ static mica_status add_formatted(mica__render *run, mica__text *out, const char 
   case 'e':
   case 'g':
     if (!mica__object_is_number(argument))
-      return mica__fail(MICA_E_FORMAT, "a format needs a number, not a %s", mica__object_type(argument));
+      return mica__fail(MICA_E_FORMAT, "a format needs a number, not a value of type %s", mica__object_type(argument));
     snprintf(format, sizeof format, "%%%s%c", flags, letter);
     mica__text_addf(out, format, mica__object_as_double(argument));
     return MICA_OK;

@@ -154,7 +154,7 @@ static mica_status add_fields(mica__render *run, mica__text *out, const mica__ob
     MICA_TRY(mica__render_step(run, text.count));
     mica__text_add_bytes(out, text.as.text, text.count);
     if (out->length > MICA__MOST_TEMPLATE_OUTPUT)
-      return mica__fail(MICA_E_FORMAT, "a format makes a text that is too long");
+      return mica__fail(MICA_E_FORMAT, "a format makes a text of more than %zu MiB", MICA__MOST_TEMPLATE_OUTPUT >> 20);
     s = close + 1;
   }
   return MICA_OK;

@@ -95,7 +95,8 @@ mica_status mica_messages_add_json(mica_messages *messages, const char *json, si
     if (items[i].kind == MICA__OBJECT_DICT)
       status = append(messages, &items[i]);
     else
-      status = mica__fail(MICA_E_FORMAT, "message %zu is a %s, not an object", i, mica__object_type(&items[i]));
+      status = mica__fail(MICA_E_FORMAT, "message %zu is of type %s, but must be an object", i,
+                          mica__object_type(&items[i]));
   }
   if (status != MICA_OK) mica_messages_cut(messages, before);
   mica__arena_free(&arena);

@@ -88,7 +88,7 @@ static mica_status bind(const mica__native_row *row, mica__arguments *call) {
   for (size_t i = 0; i < call->named; i++) {
     const int index = parameter_of(row->parameters, &call->names[i]);
     if (index < 0 || call->bound[index])
-      return mica__fail(MICA_E_FORMAT, "%s: the argument %.*s is not known or given twice", row->name,
+      return mica__fail(MICA_E_FORMAT, "%s: the argument %.*s is unknown, or is given twice", row->name,
                         mica__text_shown(call->names[i].count), call->names[i].as.text);
     call->bound[index] = &call->values[i];
   }
@@ -115,7 +115,8 @@ mica_status mica__argument_integer(const mica__object *argument, int64_t fallbac
   *n = fallback;
   if (!argument || argument->kind == MICA__OBJECT_NONE || mica__object_as_integer(argument, n)) return MICA_OK;
   if (argument->kind == MICA__OBJECT_UNDEFINED) return mica__render_undefined(argument);
-  return mica__fail(MICA_E_FORMAT, "an argument is a %s, but must be an int of 64 bits", mica__object_type(argument));
+  return mica__fail(MICA_E_FORMAT, "an argument is of type %s, but must be an int of 64 bits",
+                    mica__object_type(argument));
 }
 
 mica_status mica__argument_text(const mica__object *argument, const char *what, mica__object *text) {

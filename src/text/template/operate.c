@@ -243,8 +243,9 @@ static mica_status slice_bounds(const mica__object *const part[3], int64_t count
   for (int i = 0; i < 3; i++) {
     given[i] = part[i] && part[i]->kind != MICA__OBJECT_NONE;
     if (given[i] && !mica__object_as_integer(part[i], to[i]))
-      return part[i]->kind == MICA__OBJECT_UNDEFINED ? mica__render_undefined(part[i])
-                                                     : mica__fail(MICA_E_FORMAT, "a slice needs integers of 64 bits");
+      return part[i]->kind == MICA__OBJECT_UNDEFINED
+                 ? mica__render_undefined(part[i])
+                 : mica__fail(MICA_E_FORMAT, "the start, stop and step of a slice must be integers of 64 bits");
   }
   if (*step == 0) return mica__fail(MICA_E_FORMAT, "a slice cannot have step 0");
   const int64_t least = *step > 0 ? 0 : -1, most = *step > 0 ? count : count - 1;

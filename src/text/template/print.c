@@ -154,7 +154,7 @@ static mica_status write_key(mica__text *out, const mica__object *key, const mic
     MICA_TRY(write_value(out, key, style, 0));
     mica__text_add(out, "\"");
     break;
-  default: return mica__fail(MICA_E_FORMAT, "a %s cannot be a key of JSON", mica__object_type(key));
+  default: return mica__fail(MICA_E_FORMAT, "a value of type %s cannot be a key of JSON", mica__object_type(key));
   }
   return MICA_OK;
 }

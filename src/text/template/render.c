@@ -85,7 +85,7 @@ mica_status mica__render_items(mica__render *run, const mica__object *v, const m
     *count = v->as.dict->count;
     return MICA_OK;
   case MICA__OBJECT_TEXT: break;
-  default: return mica__fail(MICA_E_FORMAT, "a %s cannot be iterated", mica__object_type(v));
+  default: return mica__fail(MICA_E_FORMAT, "a value of type %s cannot be iterated", mica__object_type(v));
   }
   mica__object *made = NULL;
   size_t n = 1, used = 0;

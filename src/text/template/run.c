@@ -19,7 +19,7 @@ static mica_status assign(mica__render *run, const mica__syntax *target, const m
     mica__object of;
     MICA_TRY(mica__render_evaluate(run, target->a, &of));
     if (of.kind != MICA__OBJECT_NAMESPACE)
-      return mica__fail(MICA_E_FORMAT, "only a namespace has attributes that can be set, and '%.*s' is a %s",
+      return mica__fail(MICA_E_FORMAT, "only a namespace has attributes that can be set, and '%.*s' is of type %s",
                         mica__text_shown(target->a->value.count), target->a->value.as.text, mica__object_type(&of));
     MICA_TRY(mica__check_member(&target->value));
     return mica__dict_set(&run->arena, of.as.dict, &target->value, value);
@@ -67,7 +67,7 @@ static mica_status bind_parameter(mica__render *run, const mica__syntax *paramet
     if (call->names[i].count != parameter->value.count ||
         memcmp(call->names[i].as.text, parameter->value.as.text, parameter->value.count) != 0)
       continue;
-    if (given) return mica__fail(MICA_E_FORMAT, "an argument is given twice");
+    if (given) return mica__fail(MICA_E_FORMAT, "an argument of a macro is given twice");
     given = &call->values[i];
     ++*named;
   }

@@ -162,7 +162,8 @@ static mica_status parse_macro(mica__parser *p, mica__syntax *node) {
 static mica_status parse_call_block(mica__parser *p, mica__syntax *node) {
   if (mica__parser_is(p, "(")) MICA_TRY(parse_parameters(p, &node->a));
   MICA_TRY(mica__parse_expression(p, true, &node->b));
-  if (node->b->kind != MICA__NODE_CALL) return mica__fail(MICA_E_FORMAT, "{%% call %%} needs a call");
+  if (node->b->kind != MICA__NODE_CALL)
+    return mica__fail(MICA_E_FORMAT, "{%% call %%} needs a call, as in {%% call name() %%}");
   return parse_function(p, "endcall", &node->body);
 }
 

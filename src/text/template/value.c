@@ -229,7 +229,7 @@ static bool can_be_key(const mica__object *key, int depth) {
 mica_status mica__dict_set(mica__arena *arena, mica__dict *dict, const mica__object *key, const mica__object *value) {
   size_t index;
   if (!can_be_key(key, 0))
-    return mica__fail(MICA_E_FORMAT, "a %s cannot be the key of a dict%s", mica__object_type(key),
+    return mica__fail(MICA_E_FORMAT, "a value of type %s cannot be the key of a dict%s", mica__object_type(key),
                       key->kind == MICA__OBJECT_TUPLE ? " if it holds lists or dicts, or is nested too deeply" : "");
   if (find(arena, dict, key, &index)) return dict->values[index] = *value, MICA_OK;
   if (dict->count == dict->room) MICA_TRY(grow(arena, dict));

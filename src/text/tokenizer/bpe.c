@@ -47,7 +47,7 @@ static mica_status merge_halves(const cJSON *item, const char *halves[2], size_t
     lengths[1] = strlen(halves[1]);
     return MICA_OK;
   }
-  return mica__fail(MICA_E_FORMAT, "the merge is not a pair of texts");
+  return mica__fail(MICA_E_FORMAT, "the merge must be a list of two strings, or one string with exactly one blank");
 }
 
 static mica_status parse_merge(const cJSON *item, uint32_t rank, mica_tokenizer *tokenizer) {

@@ -193,8 +193,8 @@ static mica_status collect(const mica_tokenizer *tokenizer, const int32_t *ids, 
   for (size_t i = 0; i < count; i++) {
     const mica__token *token = mica__vocab_at(&tokenizer->vocab, ids[i]);
     if (!token)
-      return mica__fail(MICA_E_INVALID, "id %zu is %d, but tokens have the ids 0 to %d", i, (int)ids[i],
-                        (int)tokenizer->vocab.size - 1);
+      return mica__fail(MICA_E_INVALID, "id %zu is %d, which no token has; the ids of tokens are within 0 to %d", i,
+                        (int)ids[i], (int)tokenizer->vocab.size - 1);
     if (token->special && skip_special) continue;
     if (!tokenizer->decodes && out->count) mica__text_add_bytes(&out->text, " ", 1);
     MICA_TRY(mica__pieces_add(out, token->text, token->length, 0));
@@ -317,7 +317,7 @@ static mica_status parse_members(const cJSON *object, const struct row *row, mic
   if (row->key) MICA_TRY(mica__json_text(object, row->key, !row->usual, &text));
   if (row->key && !(step->text = mica__strdup(text))) return mica__fail_nomem("a tokeniser");
   if ((row->kind == STRIP || row->kind == METASPACE) && !*text)
-    return mica__fail(MICA_E_FORMAT, "%s is empty", row->key);
+    return mica__fail(MICA_E_FORMAT, "%s must not be empty", row->key);
   if (row->kind == WORD_PIECE) MICA_TRY(mica__json_bool(object, "cleanup", &flag));
   if (row->kind == METASPACE) {
     MICA_TRY(mica__json_bool(object, "add_prefix_space", &flag));

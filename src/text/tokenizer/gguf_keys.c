@@ -140,7 +140,7 @@ static mica_status read_merges(vocabulary *v) {
     const char *left, *right;
     size_t n;
     if (!parts_of(one, &left, &n, &right))
-      return mica__fail(MICA_E_FORMAT, "%s: merge %zu is not two tokens", v->name, v->merge_count);
+      return mica__fail(MICA_E_FORMAT, "%s: merge %zu must be a pair of tokens", v->name, v->merge_count);
     bytes += n + strlen(right) + 2;
   }
   v->merges = calloc(v->merge_count + 1, sizeof *v->merges);

@@ -17,7 +17,7 @@ const char *mica__json_type(const cJSON *object) {
 mica_status mica__json_text(const cJSON *object, const char *key, bool needed, const char **text) {
   const cJSON *item = mica__json_member(object, key);
   if (!item && !needed) return MICA_OK;
-  if (!cJSON_IsString(item)) return mica__fail(MICA_E_FORMAT, "%s is %s", key, item ? "not a text" : "missing");
+  if (!cJSON_IsString(item)) return mica__fail(MICA_E_FORMAT, "%s is %s", key, item ? "not a string" : "missing");
   *text = item->valuestring;
   return MICA_OK;
 }
@@ -59,7 +59,7 @@ typedef struct steps {
 static mica_status walk(steps *s, const cJSON *object, int depth) {
   const char *type = mica__json_type(object);
   const cJSON *list = NULL, *item = NULL;
-  if (!cJSON_IsObject(object)) return mica__fail(MICA_E_FORMAT, "the step is not an object");
+  if (!cJSON_IsObject(object)) return mica__fail(MICA_E_FORMAT, "a step must be a JSON object");
   if (strcmp(type, "Sequence") != 0) {
     if (++s->count > MICA__MOST_STEPS)
       return mica__fail(MICA_E_FORMAT, "there are more than %d steps", MICA__MOST_STEPS);

@@ -205,7 +205,8 @@ static mica_status parse_unigram(const cJSON *object, mica_tokenizer *tokenizer)
   int64_t unk = -1;
   MICA_TRY(parse_scores(object, tokenizer));
   MICA_TRY(mica__json_integer(object, "unk_id", MICA__MOST_TOKENS, &unk));
-  if (unk >= tokenizer->vocab.size) return mica__fail(MICA_E_FORMAT, "unk_id is not in vocab");
+  if (unk >= tokenizer->vocab.size)
+    return mica__fail(MICA_E_FORMAT, "unk_id must be less than the number of tokens in vocab");
   model->unk = (int32_t)unk;
   MICA_TRY(mica__json_bool(object, "byte_fallback", &model->byte_fallback));
   if (model->byte_fallback) find_bytes(tokenizer);
@@ -236,5 +237,6 @@ mica_status mica__model_parse(const cJSON *object, mica_tokenizer *tokenizer) {
     const mica_status status = rows[i].parse(object, tokenizer);
     return status == MICA_OK ? MICA_OK : mica__fail_in(status, "model");
   }
-  return mica__fail(MICA_E_UNSUPPORTED, "the model '%.40s' is not supported", type);
+  return mica__fail(MICA_E_UNSUPPORTED, "the model's type is '%.40s', but must be BPE, Unigram, WordLevel or WordPiece",
+                    type);
 }

@@ -135,7 +135,8 @@ static mica_status parse_behaviour(const cJSON *object, mica__behaviour *behavio
   MICA_TRY(mica__json_text(object, "behavior", false, &name));
   for (int i = 0; i < 5; i++)
     if (!strcmp(name, names[i])) return *behaviour = (mica__behaviour)i, MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "behavior '%.40s' is not known", name);
+  return mica__fail(MICA_E_FORMAT, "behavior is '%.40s', but must be %s, %s, %s, %s or %s", name, names[0], names[1],
+                    names[2], names[3], names[4]);
 }
 
 static mica_status parse_byte_level(const cJSON *object, mica__cut_step *step) {
@@ -204,11 +205,12 @@ static mica_status parse_metaspace(const cJSON *object, mica__cut_step *step) {
   if (!scheme) scheme = prefix ? "always" : "never";
   int index = 0;
   while (index < 3 && strcmp(schemes[index], scheme) != 0) index++;
-  if (index == 3) return mica__fail(MICA_E_FORMAT, "prepend_scheme '%.40s' is unknown", scheme);
+  if (index == 3)
+    return mica__fail(MICA_E_FORMAT, "prepend_scheme is '%.40s', but must be always, first or never", scheme);
   step->scheme = index == 0 ? MICA__PREPEND_ALWAYS : index == 1 ? MICA__PREPEND_FIRST : MICA__PREPEND_NEVER;
   size_t n = 0;
   if (*mark) mica__utf8_at(mark, &n);
-  if (n == 0 || mark[n]) return mica__fail(MICA_E_FORMAT, "replacement '%.40s' is not one character", mark);
+  if (n == 0 || mark[n]) return mica__fail(MICA_E_FORMAT, "replacement is '%.40s', but must be one character", mark);
   step->mark = mica__strdup(mark);
   if (!step->mark) return mica__fail_nomem("a tokeniser");
   return split ? mica__pattern_create(mark, true, &step->pattern) : MICA_OK;

@@ -313,9 +313,10 @@ static mica_status train(mica__training *t, mica_text_fn *next, void *user, mica
   if (is_byte_level(kind) || kind == MICA_TOKENIZER_KIND_CHARACTER)
     if (!(t->merges = cJSON_CreateArray())) return mica__fail_nomem("a tokeniser");
   if (kind != MICA_TOKENIZER_KIND_BYTE && t->vocab.size > t->config.size)
-    return mica__fail(MICA_E_INVALID,
-                      "the vocabulary's size is %d, but must be at least %d, the number of special tokens and bytes",
-                      (int)t->config.size, (int)t->vocab.size);
+    return mica__fail(
+        MICA_E_INVALID,
+        "the vocabulary's size is %d, but must be at least %d, the number of special tokens (and bytes, if of bytes)",
+        (int)t->config.size, (int)t->vocab.size);
   if (kind != MICA_TOKENIZER_KIND_BYTE) {
     MICA_TRY(open_cutter(t, &cutter));
     const mica_status status = count_texts(t, cutter, next, user);
