@@ -223,7 +223,9 @@ mica_status mica__adapter_take(const mica__adapter_source *source, const char *m
   if (status != MICA_OK) return status;
   const int64_t rank = a->shape.rank == 2 ? a->shape.dim[0] : 0;
   if (a->shape.rank == 2 && (rank < 1 || rank > MICA_ADAPTER_MAX_RANK))
-    MICA_TRY_GOTO(mica__fail(MICA_E_FORMAT, "%s: the tensor \"%.200s\" has the rank %" PRId64 "; it must be 1 to %d",
+    MICA_TRY_GOTO(mica__fail(MICA_E_FORMAT,
+                             "%s: the tensor \"%.200s\" has %" PRId64
+                             " rows, the rank of the adapter, which must be 1 to %d",
                              source->path, a->name, rank, MICA_ADAPTER_MAX_RANK),
                   done);
   MICA_TRY_GOTO(check_shape(source, a, rank ? rank : MICA_DYNAMIC, layer.inputs), done);

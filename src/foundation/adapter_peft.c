@@ -44,7 +44,7 @@ static mica_status check_kind(const char *path, const cJSON *root) {
   const cJSON *type = cJSON_GetObjectItemCaseSensitive(root, "peft_type");
   const cJSON *bias = cJSON_GetObjectItemCaseSensitive(root, "bias");
   const cJSON *init = cJSON_GetObjectItemCaseSensitive(root, "init_lora_weights");
-  if (!cJSON_IsString(type)) return mica__fail(MICA_E_FORMAT, "%s: peft_type is missing or not a text", path);
+  if (!cJSON_IsString(type)) return mica__fail(MICA_E_FORMAT, "%s: peft_type is missing or not a string", path);
   if (strcmp(type->valuestring, "LORA") != 0)
     return mica__fail(MICA_E_UNSUPPORTED, "%s: adapters of the kind %.60s are not supported; Mica reads LORA", path,
                       type->valuestring);

@@ -82,11 +82,12 @@ static mica_status prepare(mica__network_build *b) {
   if (pictures && !mica_value_is_null(b->how->ids))
     return mica__fail(MICA_E_INVALID, "ids and pixels were both given, but a network reads only one of them");
   if (pictures != (i->picture > 0))
-    return mica__fail(MICA_E_INVALID, "%s were given, but a model of the family %s reads %s",
-                      pictures ? "pixels" : "ids", b->model->info.family, pictures ? "texts" : "pictures");
+    return mica__fail(MICA_E_INVALID, "a model of the family %s reads %s; give it %s and nothing else",
+                      b->model->info.family, pictures ? "texts" : "pictures", pictures ? "ids" : "pixels");
   const bool features = i->task != MICA_FOUNDATION_TASK_GENERATE && i->task != MICA_FOUNDATION_TASK_CLASSIFY;
   if (!pictures && features && !i->projection && !b->how->hidden)
-    return mica__fail(MICA_E_UNSUPPORTED, "the family %s does not write texts; it has only features (hidden)",
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "models of the family %s neither write texts nor classify; set hidden to get their features",
                       i->family);
   if (b->how->layers < 0 || b->how->layers > i->layers)
     return mica__fail(MICA_E_INVALID,

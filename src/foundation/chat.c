@@ -179,7 +179,9 @@ static mica_status make_prompt(const mica_chat *chat, mica_encoding *tokens) {
     MICA_TRY(status);
   }
   if (tokens->count < context) return MICA_OK;
-  return mica__fail(MICA_E_INVALID, "the message has %zu tokens, but must have fewer than the context, %zu",
+  return mica__fail(MICA_E_INVALID,
+                    "the message has %zu tokens with its template and system message, but must have fewer than the "
+                    "context, %zu",
                     tokens->count, context);
 }
 

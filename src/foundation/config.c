@@ -154,7 +154,7 @@ static mica_status read_layer_list(const mica__config_source *f, const mica__con
       local[l] = true;
     else if (!mica__config_is(&layer, "full_attention"))
       return mica__fail(
-          MICA_E_FORMAT, "%s: layer %zu is of the kind %.*s, but must be full_attention or sliding_attention", f->path,
+          MICA_E_FORMAT, "%s: layer %zu must be of the kind full_attention or sliding_attention, not \"%.*s\"", f->path,
           l, (int)(layer.text.length < 60 ? layer.text.length : 60), layer.text.bytes ? layer.text.bytes : "");
   }
   return MICA_OK;

@@ -26,7 +26,7 @@ static bool is_plain_folder(const char *name) {
 
 static mica_status take_module(const char *path, const cJSON *module, mica__embed_form *form, mica__text *pooling) {
   const char *type = text_of(module, "type"), *folder = text_of(module, "path");
-  if (!type) return mica__fail(MICA_E_FORMAT, "%s: a module has no type that is a text", path);
+  if (!type) return mica__fail(MICA_E_FORMAT, "%s: the type of a module is missing or not a string", path);
   const char *dot = strrchr(type, '.'), *name = dot ? dot + 1 : type;
   if (!strcmp(name, "Transformer")) return MICA_OK;
   if (!strcmp(name, "Normalize")) {

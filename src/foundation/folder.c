@@ -26,7 +26,7 @@ static mica_status find_family(const char *path, const cJSON *root, const mica__
   const cJSON *type = cJSON_GetObjectItemCaseSensitive(root, "model_type");
   if (!cJSON_IsString(type))
     return mica__fail(MICA_E_FORMAT,
-                      "%s: it does not say the model's family: the key model_type is missing or not a text", path);
+                      "%s: it does not say the model's family: the key model_type is missing or not a string", path);
   *family = mica__family_of_type(type->valuestring, object);
   if (*family) return MICA_OK;
   if (cJSON_GetObjectItemCaseSensitive(root, "auto_map"))

@@ -84,7 +84,7 @@ mica_status mica__picture_resize(const uint8_t *planes, int64_t channels, int64_
   if (to_height < 1 || to_width < 1 || to_height > MOST_PIXELS / to_width || height > MOST_PIXELS / to_width)
     return mica__fail(MICA_E_FORMAT,
                       "a picture of %" PRId64 " x %" PRId64 " pixels cannot be resized to %" PRId64 " x %" PRId64
-                      ": the result would be empty or too large",
+                      ": the result, or a step on the way to it, would be empty or too large",
                       height, width, to_height, to_width);
   taps *columns = NULL, *rows = NULL;
   uint8_t *between = malloc((size_t)(channels * height * to_width));

@@ -21,8 +21,9 @@ static mica_status read_scaling(const mica__config_source *f, const mica__config
   for (int s = 0; s < MICA_FOUNDATION_SCALING_FACTORS; s++)
     if (mica__config_is(kind, names[s])) return *scaling = (mica_foundation_scaling)s, MICA_OK;
   return mica__fail(
-      MICA_E_FORMAT, "%s: the scaling of positions %.*s is unknown; known are linear, dynamic, yarn, longrope, llama3",
-      f->path, (int)(kind->text.length < 60 ? kind->text.length : 60), kind->text.bytes ? kind->text.bytes : "");
+      MICA_E_FORMAT,
+      "%s: the scaling of positions \"%.*s\" is unknown; known are linear, dynamic, yarn, longrope, llama3", f->path,
+      (int)(kind->text.length < 60 ? kind->text.length : 60), kind->text.bytes ? kind->text.bytes : "");
 }
 
 static mica_status read_factors(const mica__config_source *f, const char *keys, mica_foundation_info *i, double **kept,

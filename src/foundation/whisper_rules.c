@@ -154,7 +154,8 @@ mica_status mica__whisper_rules_name(const mica_foundation *model, const mica_to
   MICA_TRY(need(model, tokenizer, "<|translate|>", &r->translate));
   const int32_t first_task = r->translate < r->transcribe ? r->translate : r->transcribe;
   if (first_task > r->start + 1) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s: no language tokens are between <|startoftranscript|> and the tasks",
+  return mica__fail(MICA_E_FORMAT,
+                    "%s: no language tokens are between <|startoftranscript|> and <|transcribe|> or <|translate|>",
                     model->path);
 }
 
