@@ -41,7 +41,7 @@ static bool read_size(const cJSON *item, uint64_t *out) {
 static mica_status read_shape(const char *path, const char *name, const cJSON *item, mica_shape *shape) {
   *shape = MICA_SCALAR;
   if (!cJSON_IsArray(item))
-    return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" has no shape that is a list", path, name);
+    return mica__fail(MICA_E_FORMAT, "%s: the shape of tensor \"%.200s\" is missing or not a list", path, name);
   for (const cJSON *at = item->child; at; at = at->next) {
     uint64_t dim = 0;
     if (shape->rank == MICA_MAX_RANK)
@@ -59,11 +59,13 @@ static mica_status read_shape(const char *path, const char *name, const cJSON *i
 /* Reads the offsets of a tensor's first byte and of the byte after its last. */
 static mica_status read_offsets(const char *path, const char *name, const cJSON *item, uint64_t *begin, uint64_t *end) {
   if (!cJSON_IsArray(item))
-    return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" has no data_offsets that are a list", path, name);
+    return mica__fail(MICA_E_FORMAT, "%s: the data_offsets of tensor \"%.200s\" are missing or not a list", path, name);
   bool pair = cJSON_GetArraySize(item) == 2 && read_size(item->child, begin) && read_size(item->child->next, end);
   if (pair && *begin <= *end) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT,
-                    "%s: tensor \"%.200s\" has data_offsets that are not two sizes, the lesser one first", path, name);
+  return mica__fail(
+      MICA_E_FORMAT,
+      "%s: the data_offsets of tensor \"%.200s\" must be two integers from 0 to 2^53, the second not below the first",
+      path, name);
 }
 
 static mica_status check_bools(const char *path, const mica_safetensors_entry *entry) {
@@ -87,8 +89,8 @@ static mica_status read_entry(const char *path, const cJSON *item, const unsigne
   const cJSON *dtype = cJSON_GetObjectItemCaseSensitive(item, "dtype");
   const cJSON *offsets = cJSON_GetObjectItemCaseSensitive(item, "data_offsets");
   if (!cJSON_IsObject(item) || !cJSON_IsString(dtype))
-    return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" is not an object, or has no dtype that is a text", path,
-                      name);
+    return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" is not an object, or its dtype is missing or not a string",
+                      path, name);
   MICA_TRY(check_fields(path, item));
   const mica__safetensors_type *type = mica__safetensors_type_named(dtype->valuestring);
   if (!type)
@@ -99,8 +101,10 @@ static mica_status read_entry(const char *path, const cJSON *item, const unsigne
   uint64_t begin = 0, end = 0;
   MICA_TRY(read_offsets(path, name, offsets, &begin, &end));
   if (end > data_size)
-    return mica__fail(MICA_E_FORMAT, "%s is truncated: tensor \"%.200s\" ends at byte %" PRIu64 " of %zu", path, name,
-                      end, data_size);
+    return mica__fail(MICA_E_FORMAT,
+                      "%s is truncated, or the end of tensor \"%.200s\" is wrong: byte %" PRIu64
+                      " of %zu bytes of data",
+                      path, name, end, data_size);
   char text[MICA_SHAPE_TEXT];
   if (!mica__safetensors_bytes(type, entry->shape, &entry->bytes))
     return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\", %s %s, takes 2^64 bytes or more", path, name, type->name,
@@ -153,7 +157,7 @@ static mica_status read_metadata(const char *path, mica_safetensors *file, const
                       path);
   for (const cJSON *at = item->child; at; at = at->next)
     if (!cJSON_IsString(at))
-      return mica__fail(MICA_E_FORMAT, "%s: metadata \"%.200s\" is not a text", path, at->string);
+      return mica__fail(MICA_E_FORMAT, "%s: metadata \"%.200s\" must be a string", path, at->string);
   MICA_TRY(mica__json_check_keys(path, MICA__SAFETENSORS_METADATA, item));
   file->metadata = item;
   file->pairs = calloc((size_t)cJSON_GetArraySize(item) + 1, sizeof *file->pairs);

@@ -39,7 +39,8 @@ static int by_key(const void *a, const void *b) {
 
 static mica_status check_file(const char *name, const char *tensor, const cJSON *file) {
   if (!cJSON_IsString(file))
-    return mica__fail(MICA_E_FORMAT, "%s: the file of tensor \"%.200s\" is not a text", name, tensor);
+    return mica__fail(MICA_E_FORMAT, "%s: weight_map must give the name of a file for tensor \"%.200s\", as a string",
+                      name, tensor);
   if (strpbrk(file->valuestring, "/\\"))
     return mica__fail(MICA_E_FORMAT,
                       "%s: tensor \"%.200s\" is in \"%.200s\"; name a file of the index's folder, without '/' or '\\'",
