@@ -389,7 +389,8 @@ mica_status mica__calibration_add(mica_calibration *c, size_t index, const mica_
   mica__calibration_source *source = &c->sources[index];
   const mica_shape shape = mica_tensor_shape(tensor);
   if (mica_tensor_dtype(tensor) != MICA_F32 || shape.rank <= source->axis)
-    return mica__fail(MICA_E_DTYPE, "a layer's input must be f32 and have the layer's axis of channels");
+    return mica__fail(MICA_E_DTYPE, "a layer's input must be f32 and have at least %d dimensions",
+                      (int)source->axis + 1);
   if (!source->sums) {
     source->channels = shape.dim[shape.rank - 1 - source->axis];
     source->sums = calloc((size_t)source->channels + 1, sizeof *source->sums);
