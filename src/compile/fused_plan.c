@@ -375,9 +375,9 @@ static mica_status check(const mica__fused *fused) {
       return mica__fail(MICA_E_UNSUPPORTED, "fused: op %s has no expression, so it cannot be fused", instr->op->name);
     if (instr->kind != MICA__FUSED_REDUCE) continue;
     if (!fused->reduced || instr->op->join == MICA__JOIN_NONE)
-      return mica__fail(MICA_E_UNSUPPORTED, "fused: %s cannot be reduced within a fused kernel", instr->op->name);
+      return mica__fail(MICA_E_UNSUPPORTED, "fused: op %s cannot reduce within a fused kernel", instr->op->name);
     if (instr->op->join >= MICA__JOIN_ARGMAX && !fits)
-      return mica__fail(MICA_E_UNSUPPORTED, "fused: %s cannot run over more than 2^31 elements", instr->op->name);
+      return mica__fail(MICA_E_UNSUPPORTED, "fused: %s can run over at most 2^31 - 2 elements", instr->op->name);
   }
   return MICA_OK;
 }
