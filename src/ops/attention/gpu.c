@@ -100,7 +100,9 @@ static const char *decline(const mica__task *task) {
 }
 
 static mica_status no_variant(const mica__kernel_desc *desc) {
-  return mica__fail(MICA_E_UNSUPPORTED, "%s: no variant of the kernel fits this device", desc->name);
+  return mica__fail(MICA_E_UNSUPPORTED,
+                    "%s: the kernel's tiles need more local memory or larger work-groups than the device has",
+                    desc->name);
 }
 
 static int64_t parts(int64_t n, int64_t size) { return n / size + (n % size != 0); }

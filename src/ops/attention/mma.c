@@ -184,7 +184,7 @@ static const char *decline(const mica__task *task) {
   if (a->size.tq < FEWEST_QUERIES) return "there are fewer queries than an instruction has rows";
   const mica__variant *variant = choose(task, values);
   return variant ? mica__mma_failed(task->device, task->engine, desc, variant, a->dtype)
-                 : "no variant has room for the heads";
+                 : "none of its tile sizes has room for the heads in local memory";
 }
 
 /* Chooses a variant and sets its values. Fails if none suits the problem, or if the variant's trial on this device
@@ -194,7 +194,9 @@ static mica_status prepare(const mica__task *task, int32_t *values) {
   const mica__kernel_desc *desc = kernel_of(a);
   if (unsuited(a)) return mica__fail(MICA_E_UNSUPPORTED, "%s: %s", desc->name, unsuited(a));
   const mica__variant *variant = choose(task, values);
-  if (!variant) return mica__fail(MICA_E_UNSUPPORTED, "%s: no variant has room for the heads", desc->name);
+  if (!variant)
+    return mica__fail(MICA_E_UNSUPPORTED, "%s: none of the kernel's tile sizes has room for the heads in local memory",
+                      desc->name);
   if (variant->has_instruction && a->trial && !mica__build_list_open())
     MICA_TRY(mica__mma_prove_by(task->engine, desc, variant, a->dtype, a->trial));
   return mica__mma_check(task->engine, desc, variant, a->dtype);

@@ -43,7 +43,8 @@ static sizes sizes_of(mica_shape x, mica_shape gate, mica_shape down) {
 
 static mica_status check_matrix(const mica__type *w, mica_block type, int64_t rows, int64_t columns) {
   if (w->shape.rank != 2 || w->shape.dim[0] != rows)
-    return mica__fail(MICA_E_SHAPE, "a matrix must have 2 dimensions and, to fit the others, %lld rows",
+    return mica__fail(MICA_E_SHAPE,
+                      "gate, up, down and out must be matrices that fit each other; one of them must have %lld rows",
                       (long long)rows);
   return mica__unblock_check(&(mica__unblock_attrs){type, columns, MICA_F32}, w);
 }

@@ -53,8 +53,8 @@ mica_status mica__gemm_run_blocks(const mica__exec *exec, const mica_gemm_config
   char key[MICA__TUNING_TEXT];
   if (m > MICA__GEMM_MAX_SIZE || n > MICA__GEMM_MAX_SIZE || k > MICA__GEMM_MAX_SIZE)
     return mica__fail(MICA_E_OVERFLOW,
-                      "a product of %lld x %lld x %lld in blocks is too large; no size may exceed %lld", (long long)m,
-                      (long long)n, (long long)k, (long long)MICA__GEMM_MAX_SIZE);
+                      "a product of %lld x %lld x %lld with weights in blocks is too large; no size may exceed %lld",
+                      (long long)m, (long long)n, (long long)k, (long long)MICA__GEMM_MAX_SIZE);
   const mica__gemm gemm = {.m = m,
                            .n = n,
                            .k = k,
@@ -73,7 +73,8 @@ mica_status mica__gemm_run_blocks(const mica__exec *exec, const mica_gemm_config
                                         .activation_arg = config->activation_arg},
                            .recorded = mica__queue_records(exec->queue),
                            .held = exec->held};
-  if (k == 0) return mica__fail(MICA_E_SHAPE, "the rows of a product in blocks are empty");
+  if (k == 0)
+    return mica__fail(MICA_E_SHAPE, "the rows of a product with weights in blocks must have elements, but have none");
   mica__gemm_key(&gemm, key);
   return mica__choose_and_launch(exec->queue, impls, &gemm, key);
 }

@@ -7,6 +7,7 @@
 const void *mica__attrs_of(mica_value value) { return mica__graph_node(value.graph, value.id)->attrs; }
 
 mica_status mica__axis(int64_t *axis, int32_t rank) {
+  if (rank == 0) return mica__fail(MICA_E_SHAPE, "axis is %lld, but a tensor of rank 0 has no axes", (long long)*axis);
   if (*axis < -rank || *axis >= rank)
     return mica__fail(MICA_E_SHAPE, "axis is %lld, but a tensor of rank %d has axes %d to %d", (long long)*axis,
                       (int)rank, (int)-rank, (int)rank - 1);

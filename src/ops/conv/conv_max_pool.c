@@ -84,7 +84,7 @@ static mica_status infer(const mica__type *inputs, int32_t input_count, void *at
   int64_t biases = 0;
   for (int32_t i = 0; i < input_count; i++)
     if (mica__shape_is_open(inputs[i].shape))
-      return mica__fail(MICA_E_SHAPE, "operand %d has an open dimension", (int)i);
+      return mica__fail(MICA_E_SHAPE, "operand %d has an open dimension, but must have a known shape", (int)i);
   if (inputs[X].shape.rank != 4)
     return mica__fail(MICA_E_SHAPE, "x has a rank of %d, but must have 4", (int)inputs[X].shape.rank);
   MICA_TRY(problem_of(attrs, inputs, &p, out));

@@ -69,7 +69,7 @@ mica_status mica__fire_of(const mica__type *types, int32_t count, double low, do
   static const int weights[] = {W1, W2, W3};
   for (int32_t i = 0; i < count; i++)
     if (mica__shape_is_open(types[i].shape))
-      return mica__fail(MICA_E_SHAPE, "operand %d has an open dimension", (int)i);
+      return mica__fail(MICA_E_SHAPE, "operand %d has an open dimension, but must have a known shape", (int)i);
   if (types[X].shape.rank != 4)
     return mica__fail(MICA_E_SHAPE, "x has a rank of %d, but must have 4", (int)types[X].shape.rank);
   for (int i = 0; i < 3; i++) {
@@ -77,7 +77,7 @@ mica_status mica__fire_of(const mica__type *types, int32_t count, double low, do
     int64_t biases = 0;
     MICA_TRY(mica_shape_count(types[weights[i] + 1].shape, &biases));
     if (w.rank != 4 || w.dim[2] != w.dim[3] || w.dim[2] % 2 == 0 || (i == 0 && w.dim[2] != 1))
-      return mica__fail(MICA_E_SHAPE, "filters %d must be square with odd sides, and the first have one element",
+      return mica__fail(MICA_E_SHAPE, "filters %d must be square with an odd side, and filters 1 have the side 1",
                         i + 1);
     if (biases != w.dim[0])
       return mica__fail(MICA_E_SHAPE, "there are %lld biases for %lld filters", (long long)biases, (long long)w.dim[0]);

@@ -77,7 +77,7 @@ static mica_status infer(const mica__type *inputs, int32_t input_count, void *at
   block b;
   for (int32_t i = 0; i < input_count; i++)
     if (mica__shape_is_open(inputs[i].shape))
-      return mica__fail(MICA_E_SHAPE, "operand %d has an open dimension", (int)i);
+      return mica__fail(MICA_E_SHAPE, "operand %d has an open dimension, but must have a known shape", (int)i);
   if (inputs[X].shape.rank != 4)
     return mica__fail(MICA_E_SHAPE, "x has a rank of %d, but must have 4", (int)inputs[X].shape.rank);
   MICA_TRY(block_of(attrs, inputs[X].shape, inputs[W1].shape, inputs[W2].shape, inputs[W3].shape, &b));

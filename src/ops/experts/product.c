@@ -48,6 +48,7 @@ static mica_status check_weights(const mica__expert_attrs *attrs, const mica__ty
 static mica_status infer_product(const mica__type *inputs, int32_t input_count, void *attributes, mica__type *out) {
   const mica__expert_attrs *attrs = attributes;
   const mica_shape x = inputs[X].shape, ids = inputs[IDS].shape;
+  char text[MICA_SHAPE_TEXT];
   (void)input_count;
   if (inputs[X].dtype != MICA_F32)
     return mica__fail(MICA_E_DTYPE, "rows are %s, but must be f32", mica_dtype_name(inputs[X].dtype));
@@ -55,8 +56,8 @@ static mica_status infer_product(const mica__type *inputs, int32_t input_count, 
   MICA_TRY(check_weights(attrs, &inputs[W]));
   const mica__expert_sizes s = mica__expert_sizes_of(attrs, x, inputs[W].shape, ids);
   if (x.dim[x.rank - 1] != s.k)
-    return mica__fail(MICA_E_SHAPE, "rows have %lld elements, but must have %lld to fit the weights",
-                      (long long)x.dim[x.rank - 1], (long long)s.k);
+    return mica__fail(MICA_E_SHAPE, "rows are %s, but their last dimension must be %lld to fit the weights",
+                      mica_shape_format(x, text), (long long)s.k);
   *out = (mica__type){MICA_F32, ids};
   for (int32_t i = 0; i + 1 < ids.rank; i++)
     if (ids.dim[i] == MICA_DYNAMIC) out->shape.dim[i] = x.dim[i];

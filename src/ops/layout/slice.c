@@ -26,9 +26,11 @@ static mica_status fit_window(mica__window_attrs *attrs, mica_shape large, mica_
     if (small.dim[k] == 0) continue;
     bool fits = mica__mul_i64(small.dim[k] - 1, attrs->step[k], &last) && !__builtin_add_overflow(last, start, &last);
     if (!fits || start < 0 || start >= large.dim[k] || last < 0 || last >= large.dim[k])
-      return mica__fail(MICA_E_SHAPE, "%s, taken from %lld in steps of %lld along axis %d, does not lie inside %s",
-                        mica_shape_format(small, ts), (long long)start, (long long)attrs->step[k], (int)k,
-                        mica_shape_format(large, tl));
+      return mica__fail(
+          MICA_E_SHAPE,
+          "%s, taken from position %lld (0: the first) in steps of %lld along axis %d, does not lie inside %s",
+          mica_shape_format(small, ts), (long long)start, (long long)attrs->step[k], (int)k,
+          mica_shape_format(large, tl));
   }
   return MICA_OK;
 }

@@ -80,10 +80,11 @@ static mica_status infer_matmul(const mica__type *inputs, int32_t input_count, v
   for (int32_t i = 0; fits && b.rank > 2 && i + 2 < a.rank; i++) fits = a.dim[i] == b.dim[i];
   int64_t n = fits ? b.dim[b.rank - 1 - attrs->transposed] : 0, k = fits ? a.dim[a.rank - 1] : 0;
   if (!fits || k < 1 || k > INT32_MAX || n > INT32_MAX || b.dim[b.rank - 2 + attrs->transposed] != k)
-    return mica__fail(MICA_E_SHAPE,
-                      "%s and %s cannot be multiplied: their shapes must be known, fit as matrices, and have at most "
-                      "2^31 - 1 columns",
-                      mica_shape_format(a, ta), mica_shape_format(b, tb));
+    return mica__fail(
+        MICA_E_SHAPE,
+        "%s and %s cannot be multiplied: their shapes must be known and fit as matrices, with 1 to 2^31 - 1 "
+        "elements to sum, and at most 2^31 - 1 columns",
+        mica_shape_format(a, ta), mica_shape_format(b, tb));
   if (mica__int8_input(attrs, MICA__INT8_OTHER) >= 0)
     return mica__fail(MICA_E_SHAPE, "an operand to add is given, but only convolutions take one");
   *out = (mica__type){attrs->to, a};

@@ -460,7 +460,7 @@ static mica_status launch_mma(mica_queue *queue, const mica__task *task) {
   const mica__variant *variant = variant_for(task);
   mica_status status = MICA_OK;
   if (added_apart(p, &status)) return status;
-  if (!variant) return mica__fail(MICA_E_UNSUPPORTED, "int8_mma: the device has no matrix units");
+  if (!variant) return mica__fail(MICA_E_UNSUPPORTED, "int8_mma: the device has no matrix units for this product");
   MICA_TRY(mica__mma_check(engine, desc, variant, MICA_I8));
   /* A dry run builds no kernels. The trial runs when launches are recorded. */
   if (variant->has_instruction && !mica__build_list_open())

@@ -118,8 +118,8 @@ mica_status mica_op_reduce(mica_queue *queue, mica_reduction reduction, const mi
   mica_shape shape = mica_tensor_shape(x);
   if (axis < 0) axis += shape.rank;
   if (axis < 0 || axis >= shape.rank || !shapes_fit(shape, axis, mica_tensor_shape(y)))
-    return mica__fail(MICA_E_SHAPE, "reduce: x %s over axis %d does not give y %s", mica_shape_format(shape, tx), axis,
-                      mica_shape_format(mica_tensor_shape(y), ty));
+    return mica__fail(MICA_E_SHAPE, "reduce: x %s over axis %d (0: the first) does not give y %s",
+                      mica_shape_format(shape, tx), axis, mica_shape_format(mica_tensor_shape(y), ty));
   if (reduction < MICA_REDUCTION_SUM || reduction > MICA_REDUCTION_ARGMAX)
     return mica__fail(MICA_E_INVALID, "reduce: %d is not a mica_reduction", (int)reduction);
   MICA_TRY(check_types(reduction, mica_tensor_dtype(x), mica_tensor_dtype(y)));

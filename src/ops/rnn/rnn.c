@@ -30,7 +30,8 @@ static mica_status check_weights(const mica__rnn_attrs *attrs, const mica__type 
   if (r.rank != 3 || r.dim[2] < 1 || x.dim[2] < 1)
     return mica__fail(
         MICA_E_SHAPE,
-        "x has %lld features and r is %s, but r must have rank 3, and features and units be known and above 0",
+        "x has %lld features (-1: not known) and r is %s, but r must have rank 3, and features and units be known and "
+        "above 0",
         (long long)x.dim[2], mica_shape_format(r, text));
   *units = r.dim[2];
   *directions = d;

@@ -116,7 +116,7 @@ mica_status mica__trial_verify(mica__trial *trial, const mica__choice *choice) {
   if (status == MICA_OK) status = compare(trial, choice, data);
   for (int64_t i = 0; status == MICA_OK && i < mica_tensor_count(trial->result); i++)
     if (isnan(mica__element_get(mica_tensor_dtype(trial->result), data, i)))
-      status = mica__fail(MICA_E_NUMERIC, "element %" PRId64 " was not written", i);
+      status = mica__fail(MICA_E_NUMERIC, "element %" PRId64 " was not written, or is NaN", i);
   free(data);
   return status;
 }

@@ -51,7 +51,7 @@ static const char *decline(const mica__task *task) {
   const char *reason = mica__needs_gpu(device);
   if (reason) return reason;
   if (!mica__variant_fits(&mica__gemm_subgroup_kernel, choose_variant(device), device))
-    return "the device does not let a kernel choose subgroups of 8 or 16";
+    return "it is for devices whose smallest subgroups have 8 or 16 items and can be chosen by a kernel";
   if (gemm->epilogue.acc != MICA_F32) return "it sums in f32 only";
   if (mica__gemm_layout(gemm->a.row, gemm->a.col) != MICA__LAYOUT_K) return "rows of a are not adjacent";
   return mica__gemm_layout(gemm->b.col, gemm->b.row) == MICA__LAYOUT_OUTER ? NULL : "rows of b are not adjacent";
@@ -65,7 +65,9 @@ static mica_status launch_subgroup(mica_queue *queue, const mica__task *task) {
   mica__launch launch;
   if (!variant) variant = choose_variant(device);
   if (!suits(variant, device))
-    return mica__fail(MICA_E_UNSUPPORTED, "gemm_subgroup: the device does not let a kernel choose subgroups of %d",
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "gemm_subgroup: this variant is for devices whose smallest subgroups have %d items and can be "
+                      "chosen by a kernel",
                       (int)value(variant->values, "SUBGROUP"));
   mica__kernel_values(&mica__gemm_subgroup_kernel, variant, values);
   int64_t rows = (int64_t)value(values, "SUBGROUPS") * value(values, "MICRO_M");

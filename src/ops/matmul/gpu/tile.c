@@ -98,7 +98,8 @@ static mica_status launch_tiles(mica_queue *queue, const mica__gemm *gemm, const
 static void plan_tiles(mica__task *task) { plan_up_to(task, 1); }
 
 static mica_status fail_unfit(void) {
-  return mica__fail(MICA_E_UNSUPPORTED, "gemm_gpu: no variant of the kernel fits this device");
+  return mica__fail(MICA_E_UNSUPPORTED,
+                    "gemm_gpu: none of the kernel's tile sizes fits the local memory and work-groups of this device");
 }
 
 static mica_status launch_gemm_gpu(mica_queue *queue, const mica__task *task) {
