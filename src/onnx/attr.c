@@ -71,8 +71,9 @@ bool mica__lower_axis(mica__lowering *l, const mica__onnx_node *node, int32_t ra
     if (*axis < 0) *axis += rank;
     return true;
   }
-  mica__lower_fail(l, node, MICA_E_SHAPE, "the axis is %lld, but must be an axis of a value of rank %d",
-                   (long long)*axis, (int)rank);
+  mica__lower_fail(l, node, MICA_E_SHAPE,
+                   "the axis is %lld, but must be at least -rank and below rank, and the rank is %d", (long long)*axis,
+                   (int)rank);
   return false;
 }
 

@@ -26,7 +26,8 @@ mica_status mica_onnx_define(mica_onnx *model, const char *domain, const char *o
     used = used || (!strcmp(at->name, op) && !strcmp(at->domain, domain));
   }
   if (!used)
-    return mica__fail(MICA_E_NOT_FOUND, "%s has no operator %s%s%s", model->name, domain, *domain ? "." : "", op);
+    return mica__fail(MICA_E_NOT_FOUND, "%s has no node with the operator %s%s%s", model->name, domain,
+                      *domain ? "." : "", op);
   mica__onnx_defined *list = realloc(model->defined, (model->defined_count + 1) * sizeof *list);
   if (!list) return mica__fail_nomem("an operator");
   model->defined = list;

@@ -164,8 +164,9 @@ static mica_status find_file(mica__external *external, const char *who, const ch
     }
   if (!external->folder)
     return mica__fail(MICA_E_UNSUPPORTED,
-                      "tensor '%s': external data in '%s' cannot be read, because a model in memory has no folder", who,
-                      location);
+                      "tensor '%s': external data in '%s' cannot be read, because a model in memory has no folder; "
+                      "open its file",
+                      who, location);
   mica__external_file *files = realloc(external->files, (external->count + 1) * sizeof *files);
   if (!files) return mica__fail_nomem("external data");
   external->files = files;

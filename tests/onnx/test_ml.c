@@ -349,7 +349,7 @@ START_TEST(numbers_that_do_not_fit_are_refused) {
        0,
        {1, 2, -1},
        {0},
-       REFUSED("1 scores do not match 3 classes")},
+       REFUSED("there are 1 scores per row for 3 classes")},
       {"LinearClassifier x > y p",
        {REALS("coefficients", 1, 2)},
        0,

@@ -24,8 +24,9 @@ static bool carries_list(const loop *s) {
 static mica_status keep(mica__lowering *l, const mica__onnx_node *node, loop *s) {
   for (size_t k = 0; k < s->carried; k++)
     if (is_list(&s->inputs[2 + k]) != is_list(&s->outputs[1 + k]))
-      return mica__lower_fail(l, node, MICA_E_FORMAT,
-                              "value %zu must be a sequence both before and after a trip, or a tensor both times", k);
+      return mica__lower_fail(
+          l, node, MICA_E_FORMAT,
+          "carried value %zu (from 0) must be a sequence both before and after a trip, or a tensor both times", k);
   for (size_t k = 0; k < s->scans; k++)
     if (is_list(&s->outputs[1 + s->carried + k]))
       return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the loop collects sequences, but can only collect tensors");

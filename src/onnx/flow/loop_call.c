@@ -110,8 +110,9 @@ static mica_status collect(const loop_call *c, mica_queue *queue, collection *k,
                            int64_t trip, int64_t most) {
   mica_shape shape = mica_tensor_shape(row);
   if (shape.rank == MICA_MAX_RANK)
-    return mica__fail(MICA_E_UNSUPPORTED, "a loop collects values of rank %d, but collected values can have at most %d",
-                      shape.rank, MICA_MAX_RANK - 1);
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "a loop collects values of rank %d, but collected values can have at most rank %d", shape.rank,
+                      MICA_MAX_RANK - 1);
   mica_tensor *view = NULL;
   mica_shape have = k->buffer ? mica_tensor_shape(k->buffer) : (mica_shape){0};
   bool fits = k->buffer && mica_tensor_dtype(k->buffer) == mica_tensor_dtype(row) &&

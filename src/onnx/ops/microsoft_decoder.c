@@ -71,7 +71,7 @@ static bool take_heads(mica__lowering *l, const mica__onnx_node *node, grouped *
   int64_t all = g->heads + (packed ? 2 * g->key_heads : 0);
   if (s.dim[2] < all || s.dim[2] % all) {
     mica__lower_fail(l, node, MICA_E_SHAPE,
-                     "the width of query (%lld; -1: not known) must be a multiple of the %lld heads in it",
+                     "the width of query (%lld; -1: not known) must be above 0 and a multiple of the %lld heads in it",
                      (long long)s.dim[2], (long long)all);
     return false;
   }
@@ -249,8 +249,10 @@ static bool position_heads(mica__lowering *l, const mica__onnx_node *node, group
   if (!rotation.cosine.graph || !mica__lower_positions(l, node, g->rows)) return false;
   mica_shape s = mica_value_shape(rotation.cosine);
   if (s.rank != 2 || s.dim[1] < 1 || s.dim[1] > INT32_MAX) {
-    mica__lower_fail(l, node, MICA_E_SHAPE,
-                     "cos_cache must be (positions, half of the elements that are rotated), with at least one column");
+    mica__lower_fail(
+        l, node, MICA_E_SHAPE,
+        "cos_cache must be (positions, half of the elements that are rotated), with a known number of columns, "
+        "at least one");
     return false;
   }
   rotation.width = 2 * s.dim[1];
@@ -331,8 +333,9 @@ MICA__LOWER(microsoft_rotary_embedding) {
   if (!x.graph || !positions.graph || !rotation.cosine.graph) return MICA_OK;
   mica_shape s = mica_value_shape(x), angles = mica_value_shape(rotation.cosine);
   if ((s.rank != 3 && s.rank != 4) || angles.rank != 2 || angles.dim[1] < 1 || angles.dim[1] > INT32_MAX)
-    return mica__lower_fail(l, node, MICA_E_SHAPE,
-                            "the input must have rank 3 or 4, and cos_cache rank 2 and at least one column");
+    return mica__lower_fail(
+        l, node, MICA_E_SHAPE,
+        "the input must have rank 3 or 4, and cos_cache rank 2 and a known number of columns, at least one");
   if (mica__onnx_real(node, "scale", 1) != 1) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "scale must be 1");
   if (!rotation.width) rotation.width = 2 * angles.dim[1];
   if (s.rank == 3 && !heads) heads = s.dim[2] / (2 * angles.dim[1]);

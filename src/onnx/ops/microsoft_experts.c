@@ -54,10 +54,11 @@ static bool take_routes(mica__lowering *l, const mica__onnx_node *node, mixture 
   int64_t count = 0;
   if (s.rank < 2 || s.rank > 3 || e.rank != 2 || s.dim[s.rank - 1] < 1 || mica_shape_count(s, &count) != MICA_OK ||
       e.dim[0] != count / s.dim[s.rank - 1] || m->k < 1 || m->k > e.dim[1]) {
-    mica__lower_fail(l, node, MICA_E_SHAPE,
-                     "the input must be (rows, width) or (batch, rows, width), router_probs (all rows, experts), and k "
-                     "(%lld) from 1 to the number of experts",
-                     (long long)m->k);
+    mica__lower_fail(
+        l, node, MICA_E_SHAPE,
+        "the input must be (rows, width) or (batch, rows, width), all known, router_probs (all rows, experts), and k "
+        "(%lld) from 1 to the number of experts",
+        (long long)m->k);
     return false;
   }
   m->rows = e.dim[0], m->experts = e.dim[1];

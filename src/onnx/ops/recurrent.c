@@ -73,8 +73,11 @@ static bool take_activations(mica__lowering *l, const mica__onnx_node *node, con
                               strncasecmp((const char *)name->data, functions[at].name, name->len) != 0))
       at++;
     if (at == FUNCTIONS) {
-      mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the activation '%.*s' is not supported",
-                       (int)(name->len < 40 ? name->len : 40), name->len ? (const char *)name->data : "");
+      mica__lower_fail(
+          l, node, MICA_E_UNSUPPORTED,
+          "the activation '%.*s' is unknown; choose from Relu, Tanh, Sigmoid, Affine, LeakyRelu, ThresholdedRelu, "
+          "ScaledTanh, HardSigmoid, Elu, Softsign and Softplus",
+          (int)(name->len < 40 ? name->len : 40), name->len ? (const char *)name->data : "");
       return false;
     }
     mica_rnn_activation *a = &config->activations[i / (size_t)f->functions][i % (size_t)f->functions];

@@ -63,7 +63,7 @@ bool mica__lower_window(mica__lowering *l, const mica__onnx_node *node, mica_val
     return false;
   }
   if (filter.graph && mica_value_shape(filter).rank != w->rank + 2) {
-    mica__lower_fail(l, node, MICA_E_SHAPE, "the weights have rank %d, but x has rank %d",
+    mica__lower_fail(l, node, MICA_E_SHAPE, "the weights have rank %d and x has rank %d; both must be the same",
                      (int)mica_value_shape(filter).rank, (int)w->rank + 2);
     return false;
   }
