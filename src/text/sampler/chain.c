@@ -92,8 +92,9 @@ static mica_status make_room(mica_sampler *s, int64_t vocabulary) {
 static mica_status check_ids(const mica_sampler *s, int64_t vocabulary) {
   for (size_t i = 0; i < s->config.logit_bias_count; i++)
     if (s->bias[i].token >= vocabulary)
-      return mica__fail(MICA_E_INVALID, "sampler: logit_bias is for token %d, but the vocabulary has only %lld tokens",
-                        (int)s->bias[i].token, (long long)vocabulary);
+      return mica__fail(MICA_E_INVALID,
+                        "sampler: logit_bias is for token %d, but tokens of the vocabulary are 0 to %lld",
+                        (int)s->bias[i].token, (long long)vocabulary - 1);
   const int64_t known = mica__sampler_known(s, s->window);
   for (int64_t i = 0; i < known; i++) {
     const int32_t token = mica__sampler_past(s, i);
@@ -113,8 +114,8 @@ static mica_status fill(mica_sampler *s, const float *logits, int64_t vocabulary
   int64_t count = 0;
   for (int64_t i = 0; i < vocabulary; i++) {
     if (!isfinite(logits[i])) {
-      return mica__fail(MICA_E_NUMERIC, "sampler: the logit of token %lld at position %llu is %f", (long long)i,
-                        (unsigned long long)s->position, (double)logits[i]);
+      return mica__fail(MICA_E_NUMERIC, "sampler: the logit of token %lld at position %llu is %f, but must be finite",
+                        (long long)i, (unsigned long long)s->position, (double)logits[i]);
     }
     if (mask && !(mask[i / 32] >> (i % 32) & 1)) continue;
     c->at[count++] = (mica_candidate){(int32_t)i, logits[i]};

@@ -161,7 +161,8 @@ mica_status mica__pad_text(mica__render *run, const mica__object *text, int64_t 
   *result = *text;
   if (missing <= 0) return MICA_OK;
   if ((uint64_t)missing > MICA__MOST_TEMPLATE_OUTPUT / 4)
-    return mica__fail(MICA_E_FORMAT, "the width of %lld characters is too large", (long long)width);
+    return mica__fail(MICA_E_FORMAT, "the width of %lld characters is too large; at most %zu characters may be added",
+                      (long long)width, MICA__MOST_TEMPLATE_OUTPUT / 4);
   /* If the width is odd, Python puts the extra blank on the left. */
   const int64_t before = !left ? 0 : !right ? missing : missing / 2 + (missing & width & 1);
   for (int64_t i = 0; i < missing; i++) {

@@ -127,7 +127,8 @@ static mica_status parse_string(mica__parser *p, mica__object *value) {
       mica__text_add_bytes(&made, s, (size_t)((escape ? escape : end) - s));
       if (!escape) break;
       const size_t taken = unescape(escape + 1, end, &made);
-      if (taken == 0) status = mica__fail(MICA_E_FORMAT, "a text has an escape that is not known");
+      if (taken == 0)
+        status = mica__fail(MICA_E_FORMAT, "a string has an escape after '\\' that is unknown or incomplete");
       s = escape + 1 + taken;
     }
     if (status == MICA_OK) p->at++;

@@ -148,7 +148,8 @@ mica_status mica__normals_run(const mica__normal *steps, size_t count, mica__sea
     mica__text_add_bytes(to, "", 0); /* allocates memory even for an empty text */
     MICA_TRY(run_step(&steps[i], search, text, bytes, most, to));
     MICA_TRY(mica__text_status(to));
-    if (to->length > most) return mica__fail(MICA_E_FORMAT, "the text grows beyond %zu bytes", most);
+    if (to->length > most)
+      return mica__fail(MICA_E_FORMAT, "the text grows beyond %zu bytes when it is normalised", most);
     text = to->data;
     bytes = to->length;
     *out = to;

@@ -170,7 +170,7 @@ void mica__search_free(mica__search *search) { (void)search; }
 #endif
 
 mica_status mica__pattern_create(const char *text, bool literal, mica__pattern **out) {
-  if (literal && !*text) return mica__fail(MICA_E_FORMAT, "a pattern is empty");
+  if (literal && !*text) return mica__fail(MICA_E_FORMAT, "a pattern must not be empty");
   mica__pattern *pattern = calloc(1, sizeof *pattern);
   if (!pattern) return mica__fail_nomem("a pattern");
   mica_status status = MICA_OK;
@@ -217,7 +217,8 @@ mica_status mica__pattern_replace(const mica__pattern *pattern, mica__search *se
     if (begin >= bytes) break;
     mica__text_add_bytes(out, text + done, begin - done);
     mica__text_add(out, content);
-    if (out->length > most) return mica__fail(MICA_E_FORMAT, "the text grows beyond %zu bytes", most);
+    if (out->length > most)
+      return mica__fail(MICA_E_FORMAT, "the text grows beyond %zu bytes when a pattern is replaced", most);
     done = from = end;
     if (begin == end) {
       size_t n;

@@ -84,8 +84,9 @@ static mica_status check_units(const mica__charsmap *map, size_t *stack, uint8_t
                           "precompiled_charsmap: unit %zu of the trie leads to unit %zu, but there are only %zu units",
                           at, next, map->unit_count);
       if (has_text(unit) && (map->units[next] & INT32_MAX) >= map->text_bytes)
-        return mica__fail(MICA_E_FORMAT,
-                          "precompiled_charsmap: unit %zu of the trie has a text beyond the end of the texts", at);
+        return mica__fail(
+            MICA_E_FORMAT,
+            "precompiled_charsmap: unit %zu of the trie names a text that begins beyond the end of the map", at);
       stack[count++] = next;
     }
   }
@@ -107,7 +108,7 @@ static mica_status fill(mica__charsmap *map, const uint8_t *data, size_t bytes) 
     return mica__fail(
         MICA_E_FORMAT,
         "precompiled_charsmap: the size of the trie is %zu bytes, but must be a multiple of 4, at least 4, "
-        "within the map's %zu bytes",
+        "and at most 4 less than the map's %zu bytes",
         trie, bytes);
   map->unit_count = trie / 4;
   map->text_bytes = bytes - 4 - trie;
