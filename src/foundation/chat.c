@@ -180,7 +180,7 @@ static mica_status make_prompt(const mica_chat *chat, mica_encoding *tokens) {
   }
   if (tokens->count < context) return MICA_OK;
   return mica__fail(MICA_E_INVALID,
-                    "the message has %zu tokens with its template and system message, but must have fewer than the "
+                    "the message has %zu tokens with its template and any system message, but must have fewer than the "
                     "context, %zu",
                     tokens->count, context);
 }

@@ -138,7 +138,7 @@ static mica_status find_pooling(const char *folder, const char *part, mica__embe
   size_t bytes = 0;
   mica_status status = read_file(folder, part, "config.json", &path, &text, &bytes);
   if (status == MICA_OK && !text)
-    status = mica__fail(MICA_E_NOT_FOUND, "%s is missing; modules.json names it", path.data);
+    status = mica__fail(MICA_E_NOT_FOUND, "%s is missing; modules.json names its folder", path.data);
   if (status == MICA_OK) status = mica__embed_pooling_read(path.data, (const char *)text, bytes, form);
   free(text);
   mica__text_free(&path);

@@ -91,7 +91,8 @@ mica_status mica_nearest(const float *vectors, size_t count, int64_t width, cons
     return mica__fail(MICA_E_INVALID, "mica_nearest: the width is %" PRId64 ", but must be at least 1", width);
   if (nearest < 1 || nearest > count)
     return mica__fail(MICA_E_INVALID,
-                      "mica_nearest: the number of neighbours is %zu, but must be from 1 to the number of vectors, %zu",
+                      "mica_nearest: the number of neighbours is %zu, but must be at least 1 and at most the number of "
+                      "vectors, %zu",
                       nearest, count);
   size_t *used = calloc(query_count, sizeof *used);
   double *scale = count <= SIZE_MAX - query_count ? calloc(count + query_count, sizeof *scale) : NULL;

@@ -44,7 +44,7 @@ static mica_status check(const mica__network_build *b) {
                       ")",
                       mica_shape_format(shape, text), i->channels, i->picture, i->picture);
   if (!b->how->hidden && i->projection == 0 && i->task != MICA_FOUNDATION_TASK_CLASSIFY)
-    return mica__fail(MICA_E_UNSUPPORTED, "the model has no classes; it has only features (hidden)");
+    return mica__fail(MICA_E_UNSUPPORTED, "the model has no classes; set hidden to get its features");
   return MICA_OK;
 }
 

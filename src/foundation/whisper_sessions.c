@@ -98,7 +98,9 @@ static mica_status run(mica__whisper_sessions *s, mica_session *session, const m
   MICA_TRY(mica_tensor_download(queue, mica_session_output(session, 0), s->logits, count * sizeof *s->logits));
   for (size_t i = 0; i < count; i++)
     if (!isfinite(s->logits[i]))
-      return mica__fail(MICA_E_FORMAT, "whisper: logit %zu is not finite; the model's weights are damaged", i);
+      return mica__fail(
+          MICA_E_FORMAT,
+          "whisper: logit %zu is not finite; the model's weights are damaged, or the sound has such numbers", i);
   return MICA_OK;
 }
 
