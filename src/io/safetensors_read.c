@@ -49,8 +49,8 @@ static mica_status read_shape(const char *path, const char *name, const cJSON *i
                         cJSON_GetArraySize(item), MICA_MAX_RANK);
     if (!read_size(at, &dim))
       return mica__fail(MICA_E_FORMAT,
-                        "%s: tensor \"%.200s\" has a shape whose dimension %d is not an integer from 0 to 2^53", path,
-                        name, (int)shape->rank);
+                        "%s: tensor \"%.200s\" has a shape whose dimension %d is not an integer from 0 to 2^53 - 1",
+                        path, name, (int)shape->rank);
     shape->dim[shape->rank++] = (int64_t)dim;
   }
   return MICA_OK;
@@ -62,10 +62,10 @@ static mica_status read_offsets(const char *path, const char *name, const cJSON 
     return mica__fail(MICA_E_FORMAT, "%s: the data_offsets of tensor \"%.200s\" are missing or not a list", path, name);
   bool pair = cJSON_GetArraySize(item) == 2 && read_size(item->child, begin) && read_size(item->child->next, end);
   if (pair && *begin <= *end) return MICA_OK;
-  return mica__fail(
-      MICA_E_FORMAT,
-      "%s: the data_offsets of tensor \"%.200s\" must be two integers from 0 to 2^53, the second not below the first",
-      path, name);
+  return mica__fail(MICA_E_FORMAT,
+                    "%s: the data_offsets of tensor \"%.200s\" must be two integers from 0 to 2^53 - 1, the second not "
+                    "below the first",
+                    path, name);
 }
 
 static mica_status check_bools(const char *path, const mica_safetensors_entry *entry) {
@@ -147,7 +147,8 @@ static mica_status check_entries(const char *path, mica_safetensors *file, const
     end += entry->bytes;
   }
   if (end != data + size)
-    return mica__fail(MICA_E_FORMAT, "%s has %zu bytes after the last tensor", path, (size_t)(data + size - end));
+    return mica__fail(MICA_E_FORMAT, "%s has %zu bytes after the last tensor, but must have none", path,
+                      (size_t)(data + size - end));
   return MICA_OK;
 }
 
