@@ -121,8 +121,9 @@ static mica_status part_of(const reading *r, const mica_weights *weights, int64_
                       (long long)r->from.row.stacked);
   MICA_TRY(mica__name_map_part(&r->from.row, weights, r->name, part, &one->from.entry));
   if (!one->from.entry)
-    return mica__fail(MICA_E_FORMAT, "%s: the file is of another network: tensor %lld of %lld for '%s' is missing",
-                      r->path, (long long)part, (long long)r->from.row.stacked, r->name);
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: the file is of another network: tensor %lld (from 0) of %lld for '%s' is missing", r->path,
+                      (long long)part, (long long)r->from.row.stacked, r->name);
   one->from.form = *one->from.entry;
   one->path = path_of(weights, one->from.entry);
   one->count = r->count / r->shape.dim[0];

@@ -135,7 +135,7 @@ START_TEST(several_tensors_become_one) {
   for (size_t i = 0; i < UNITS * INPUTS; i++) ck_assert_float_eq(element("net.blocks.0.weight", i), numbers[i]);
   mica_weights_close(weights);
   weights = source_open(entries, UNITS - 1);
-  refused(MICA_E_FORMAT, &map, "tensor 4 of 5 for 'blocks.0.weight' is missing");
+  refused(MICA_E_FORMAT, &map, "tensor 4 (from 0) of 5 for 'blocks.0.weight' is missing");
   entries[3].shape = MICA_SHAPE(1, INPUTS);
   mica_weights_close(weights);
   weights = source_open(entries, UNITS);
