@@ -42,8 +42,7 @@ static mica_status check_count(const mica__type *type, int64_t count) {
   MICA_TRY(mica_shape_count(type->shape, &own));
   return type->dtype == MICA_F32 && own == count
              ? MICA_OK
-             : mica__fail(MICA_E_SHAPE, "the scale, bias or addend is not f32, or does not have %lld elements",
-                          (long long)count);
+             : mica__fail(MICA_E_SHAPE, "the scale, bias or addend must be f32 with %lld elements", (long long)count);
 }
 
 static mica_status infer_after(const mica__type *inputs, int32_t input_count, void *attributes, mica__type *out) {
@@ -61,7 +60,7 @@ static mica_status infer_after(const mica__type *inputs, int32_t input_count, vo
   if (s.m > MICA__BLOCK_MOST_ROWS || s.n % MICA__BLOCK_STRIP != 0)
     return mica__fail(
         MICA_E_SHAPE,
-        "there are %lld rows of %lld elements, but there must be at most %d, with a multiple of %d elements",
+        "the result has %lld rows of %lld elements, but must have at most %d rows, of a multiple of %d elements",
         (long long)s.m, (long long)s.n, MICA__BLOCK_MOST_ROWS, MICA__BLOCK_STRIP);
   MICA_TRY(check_count(&inputs[SCALE], s.n));
   MICA_TRY(check_count(&inputs[ADDEND], s.m * s.n));

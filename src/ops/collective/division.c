@@ -19,11 +19,12 @@ mica_status mica__division_check(const mica__division *d, mica_shape part, int32
     good = d->sections[s] > 0 && d->sections[s] % ranks == 0 && d->sections[s] / ranks <= left;
     left -= good ? d->sections[s] / ranks : 0;
   }
-  return good && !left ? MICA_OK
-                       : mica__fail(MICA_E_FORMAT,
-                                    "the sections of a tensor must be at most %d multiples of the ranks (%d) that are "
-                                    "above 0, and fill an axis of all ranks' parts",
-                                    MICA__DIVISION_SECTIONS, (int)ranks);
+  return good && !left
+             ? MICA_OK
+             : mica__fail(MICA_E_FORMAT,
+                          "a divided tensor must have at most %d sections, each above 0 and a multiple of the "
+                          "number of ranks (%d), which together fill the divided axis",
+                          MICA__DIVISION_SECTIONS, (int)ranks);
 }
 
 void mica__division_copy(const mica__division *d, mica_shape part, size_t size, int32_t ranks, int32_t rank,

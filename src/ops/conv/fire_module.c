@@ -80,7 +80,8 @@ mica_status mica__fire_of(const mica__type *types, int32_t count, double low, do
       return mica__fail(MICA_E_SHAPE, "filters %d must be square with an odd side, and filters 1 have the side 1",
                         i + 1);
     if (biases != w.dim[0])
-      return mica__fail(MICA_E_SHAPE, "there are %lld biases for %lld filters", (long long)biases, (long long)w.dim[0]);
+      return mica__fail(MICA_E_SHAPE, "there are %lld biases for %lld filters, but must be as many", (long long)biases,
+                        (long long)w.dim[0]);
   }
   *m = (mica__fire){.low = low, .high = high, .window = {.size = {1, 1}, .stride = {1, 1}, .dilation = {1, 1, 1}}};
   MICA_TRY(dims_of(types[X].shape, types[W1].shape, types[W2].shape, types[W3].shape, m));

@@ -32,7 +32,7 @@ mica_status mica__index_infer(mica__index_attrs *attrs, const mica__type *indexe
              indices->shape.dim[i] == MICA_DYNAMIC;
     *taken = indices->shape;
     if (fits) return MICA_OK;
-    return mica__fail(MICA_E_SHAPE, "x %s and indices %s may differ along axis %lld only",
+    return mica__fail(MICA_E_SHAPE, "x %s and indices %s must have the same rank and may differ along axis %lld only",
                       mica_shape_format(indexed->shape, tx), mica_shape_format(indices->shape, ti), (long long)*axis);
   }
   *taken = (mica_shape){.rank = indexed->shape.rank - 1 + indices->shape.rank};

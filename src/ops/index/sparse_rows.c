@@ -44,8 +44,10 @@ static mica_status check_pattern(const mica__type *inputs, const mica__sparse_at
     const int64_t length = k == ROWS || k == COLUMNS ? x.dim[1] : entries.rank > 1 ? entries.dim[1] : 0;
     const bool pairs = k != ORDER;
     if (p.rank != 2 + pairs || (pairs && !agree(p.dim[2], 2)) || !agree(p.dim[0], x.dim[0]) || !agree(p.dim[1], length))
-      return mica__fail(MICA_E_SHAPE, "the pattern's tensor '%s' is %s, which does not fit features %s", names[k],
-                        mica_shape_format(p, tp), mica_shape_format(x, tx));
+      return mica__fail(MICA_E_SHAPE,
+                        "the pattern's tensor '%s' is %s; for features (N, V, F) of %s, rows and columns must be "
+                        "(N, V, 2), entries (N, E, 2) and order (N, E)",
+                        names[k], mica_shape_format(p, tp), mica_shape_format(x, tx));
   }
   return MICA_OK;
 }

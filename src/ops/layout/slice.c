@@ -232,7 +232,7 @@ static mica_status infer_concat(const mica__type *inputs, int32_t input_count, v
       fits = shape.dim[k] == out->shape.dim[k] || shape.dim[k] == MICA_DYNAMIC;
     }
     if (!fits)
-      return mica__fail(MICA_E_SHAPE, "%s and %s may differ along axis %lld only",
+      return mica__fail(MICA_E_SHAPE, "%s and %s must have the same rank and may differ along axis %lld only",
                         mica_shape_format(inputs[0].shape, ta), mica_shape_format(shape, tb), (long long)axis);
     int64_t extent = shape.dim[axis];
     if (*sum == MICA_DYNAMIC || extent == MICA_DYNAMIC)

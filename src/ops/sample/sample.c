@@ -47,7 +47,7 @@ static mica_status check_operands(const mica__type *inputs, const mica__type *im
   if (how->mode == MICA_SAMPLE_MODE_CUBIC && x.rank == 5)
     return mica__fail(MICA_E_UNSUPPORTED, "cubic sampling along three axes is not supported; use linear or nearest");
   if (images && (images->shape.rank != 1 || !same_extent(images->shape.dim[0], grid.dim[0])))
-    return mica__fail(MICA_E_SHAPE, "images are %s, but must be one number for each part of the grid %s",
+    return mica__fail(MICA_E_SHAPE, "images are %s, but must be one number per entry of axis 0 of the grid %s",
                       mica_shape_format(images->shape, tx), mica_shape_format(grid, tg));
   if (!images && !same_extent(x.dim[0], grid.dim[0]))
     return mica__fail(MICA_E_SHAPE, "x %s and the grid %s must have the same number of images",
