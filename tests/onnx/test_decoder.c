@@ -91,8 +91,7 @@ START_TEST(what_does_not_fit_is_refused) {
   } wrong[] = {
       {"GroupQueryAttention x x x - - n m > y",
        {HEADS},
-       "total_sequence_length (5; -1: not one number) must fit the 0 rows of past_key, as many as of past_value, and "
-       "the 3"},
+       "total_sequence_length (5) must be one number that fits the rows of past_key and past_value (0)"},
       {"GroupQueryAttention x x x - - n m > y",
        {NUMBER("num_heads", 3), NUMBER("kv_num_heads", 2)},
        "num_heads (3) must be a multiple of kv_num_heads (2)"},
@@ -101,7 +100,7 @@ START_TEST(what_does_not_fit_is_refused) {
       {"GroupQueryAttention x x x - - n m > y a b c", {HEADS}, "the result output_qk is not supported"},
       {"GroupQueryAttention x x x - - n m > y",
        {HEADS, NUMBER("sliding_window_cache", 1), NUMBER("local_window_size", 2)},
-       "sliding_window_cache needs local_window_size from 1 to the 0 rows"},
+       "sliding_window_cache needs local_window_size from 1 to the rows of past_key (0;"},
       {"RotaryEmbedding x n w w > y", {NUMBER("num_heads", 2)}, "cos_cache rank 2"},
       {"RotaryEmbedding x m r r > y", {REAL("scale", 2)}, "scale must be 1"},
       {"MatMulNBits x w w > y",

@@ -79,8 +79,8 @@ MICA__LOWER(col2im) {
     after[2 + i] = b.image[i] + b.before[i] - b.whole[i];
   }
   if (s.rank != 3 || s.dim[1] % elements || s.dim[2] != positions)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "x must be (n, channels times %lld, %lld)", (long long)elements,
-                            (long long)positions);
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "x must be (n, channels times %lld, %lld), the last two known",
+                            (long long)elements, (long long)positions);
   config.groups = s.dim[1] / elements;
   apart.dim[0] = s.dim[0];
   apart.dim[1] = s.dim[1];

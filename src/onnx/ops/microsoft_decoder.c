@@ -139,10 +139,11 @@ static mica_value resident_of(const grouped *g, mica_value n, int64_t capacity) 
 static bool take_window(mica__lowering *l, const mica__onnx_node *node, grouped *g) {
   if (!g->window) return true;
   if (g->window < 0 || g->past < g->window || mica__lower_has(l, node, BIAS)) {
-    mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                     "sliding_window_cache needs local_window_size from 1 to the %lld rows of past_key, and no "
-                     "attention_bias",
-                     (long long)g->past);
+    mica__lower_fail(
+        l, node, MICA_E_UNSUPPORTED,
+        "sliding_window_cache needs local_window_size from 1 to the rows of past_key (%lld; -1: not known), and no "
+        "attention_bias",
+        (long long)g->past);
     return false;
   }
   g->resident = resident_of(g, g->first, g->past);
@@ -169,8 +170,8 @@ static bool take_lengths(mica__lowering *l, const mica__onnx_node *node, grouped
       (g->past && mica_value_shape(g->past_v).dim[2] != g->past)) {
     mica__lower_fail(
         l, node, MICA_E_SHAPE,
-        "total_sequence_length (%lld; -1: not one number) must fit the %lld rows of past_key, as many as of "
-        "past_value, and the %lld new rows",
+        "total_sequence_length (%lld) must be one number that fits the rows of past_key and past_value (%lld) and the "
+        "new rows (%lld); -1 is none or not known",
         (long long)most, (long long)g->past, (long long)g->rows);
     return false;
   }

@@ -114,8 +114,11 @@ MICA__LOWER(ml_vectorizer) {
     x = mica_value_shape(x).rank < 2 ? mica_reshape(x, MICA_SHAPE(1, MICA_DYNAMIC)) : mica_flatten(x, 1);
     const int64_t has = x.graph ? mica_value_shape(x).dim[1] : 0, wants = k < widths.count ? widths.values[k] : has;
     if (wants < 0 || wants > INT32_MAX)
-      return mica__lower_fail(l, node, MICA_E_FORMAT,
-                              "inputdimensions contains %lld, but its numbers must be 0 to 2^31 - 1", (long long)wants);
+      return mica__lower_fail(
+          l, node, MICA_E_FORMAT,
+          "the width of operand %d is %lld (by inputdimensions, else its own; -1: not known), but must be "
+          "0 to 2^31 - 1",
+          (int)k, (long long)wants);
     if (wants < has) x = mica_slice(x, 1, 0, wants, 1);
     if (wants > has) x = mica_pad(x, (int64_t[]){0, 0}, (int64_t[]){0, wants - has}, MICA_PAD_MODE_CONSTANT, 0);
     parts[k] = x;

@@ -29,7 +29,7 @@ static mica_status drawn(mica__lowering *l, const mica__onnx_node *node, mica_va
   mica_value step = mica__lower_step(l, node);
   if (!step.graph || !like.graph) return MICA_OK;
   if (!is_floating(like))
-    return mica__lower_fail(l, node, MICA_E_DTYPE, "elements must be floating, not %s",
+    return mica__lower_fail(l, node, MICA_E_DTYPE, "elements must be of a floating type, not %s",
                             mica_dtype_name(mica_value_dtype(like)));
   if (!strncmp(node->op, "RandomNormal", 12))
     return give(l, node,

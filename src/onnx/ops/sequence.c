@@ -71,7 +71,8 @@ static bool take_operands(mica__lowering *l, const mica__onnx_node *node, linear
   if (a->steps < 1 || a->steps > MOST_STEPS || a->heads < 1 || a->query_heads < 1 || a->query_heads % a->heads ||
       mica_value_shape(k).rank != 3 || mica_value_shape(v).rank != 3) {
     mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                     "q, k and v must be (batch, steps, width), with 1 to %d steps, and q_num_heads (%lld) a multiple "
+                     "q, k and v must be (batch, steps, width), with a known number of 1 to %d steps, and q_num_heads "
+                     "(%lld) a multiple "
                      "of kv_num_heads (%lld), both at least 1",
                      MOST_STEPS, (long long)a->query_heads, (long long)a->heads);
     return false;

@@ -141,8 +141,10 @@ MICA__LOWER(center_crop_pad) {
   mica_shape own = mica_value_shape(x);
   if (!mica__lower_axes(l, node, &list, own.rank, &axes)) return MICA_OK;
   if (shape.count != (axes.count ? axes.count : own.rank))
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "shape has %lld numbers, but must have one for each axis",
-                            (long long)shape.count);
+    return mica__lower_fail(
+        l, node, MICA_E_SHAPE,
+        "shape has %lld numbers, but must have %d, one for each axis that axes names (all if absent)",
+        (long long)shape.count, (int)(axes.count ? axes.count : own.rank));
   for (int64_t i = 0; i < shape.count; i++) {
     if (shape.values[i] < 0)
       return mica__lower_fail(l, node, MICA_E_INVALID, "shape contains %lld, but its numbers must be 0 or above",
