@@ -78,7 +78,9 @@ static mica_status build(mica__byte_trie *trie) {
   trie->deepest = (uint32_t)longest;
   mica_status status = MICA_OK;
   if (!fits)
-    status = mica__fail(MICA_E_OVERFLOW, "a vocabulary with %zu bytes of tokens is too large", trie->at[tokens]);
+    status = mica__fail(MICA_E_OVERFLOW,
+                        "a vocabulary with %zu bytes of tokens, or with a token of more than 65535, is too large",
+                        trie->at[tokens]);
   else if (!path || !trie->bytes || !trie->depths || !trie->ends || !trie->first || !trie->ids)
     status = mica__fail_nomem("a trie of tokens");
   else

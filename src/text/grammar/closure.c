@@ -60,7 +60,7 @@ static mica_status add(mica__closure *c, mica__item item) {
   if (seen->round == c->round) return MICA_OK;
   if (c->seen_count == MICA__MOST_ITEMS)
     return mica__fail(MICA_E_UNSUPPORTED,
-                      "the text is too ambiguous for the grammar: more than %d states are possible at once",
+                      "the grammar is too ambiguous for the text: more than %d states are possible at once",
                       MICA__MOST_ITEMS);
   *seen = (mica__seen_item){item, c->round};
   c->seen_count++;

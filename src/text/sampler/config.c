@@ -12,7 +12,8 @@ static mica_status fill_real(const char *name, double *field, double fallback, d
   if (*field != 0 && !(*field >= least && *field <= most))
     return mica__fail(MICA_E_INVALID, "sampler: %s is %g; choose a number from %g to %g", name, *field, least, most);
   *field = mica__or_default(*field, fallback);
-  if (*field < least) return mica__fail(MICA_E_INVALID, "sampler: %s cannot be zero", name);
+  if (*field < least)
+    return mica__fail(MICA_E_INVALID, "sampler: %s cannot be zero; choose a number from %g to %g", name, least, most);
   return MICA_OK;
 }
 

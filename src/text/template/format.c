@@ -59,7 +59,8 @@ static mica_status add_formats(mica__render *run, mica__text *out, const mica__o
          i++)
       flags[length++] = format->as.text[i];
     flags[length] = '\0';
-    if (i >= format->count || length > 6) return mica__fail(MICA_E_FORMAT, "a format is incomplete or too long");
+    if (i >= format->count || length > 6)
+      return mica__fail(MICA_E_FORMAT, "a format after '%%' is incomplete, or has more than 6 flags and digits");
     if (format->as.text[i] == '%') {
       mica__text_add(out, "%");
       continue;

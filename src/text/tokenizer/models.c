@@ -228,7 +228,8 @@ static const char *type_of(const cJSON *object) {
 }
 
 mica_status mica__model_parse(const cJSON *object, mica_tokenizer *tokenizer) {
-  if (!cJSON_IsObject(object)) return mica__fail(MICA_E_FORMAT, "model is missing: this is not a tokenizer.json");
+  if (!cJSON_IsObject(object))
+    return mica__fail(MICA_E_FORMAT, "model is missing or not an object, so this is not a tokenizer.json");
   const char *type = type_of(object);
   tokenizer->model.unk = -1;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
