@@ -83,7 +83,8 @@ mica_status mica_foundation_adapter_save(const mica_foundation *model, const mic
   mica__adapter_source source;
   if (!model || !adapter || !path) return mica__fail(MICA_E_INVALID, "mica_foundation_adapter_save: a pointer is NULL");
   if (form != MICA_ADAPTER_FORM_PEFT && form != MICA_ADAPTER_FORM_GGUF)
-    return mica__fail(MICA_E_INVALID, "mica_foundation_adapter_save: unknown form %d", (int)form);
+    return mica__fail(MICA_E_INVALID, "mica_foundation_adapter_save: form is %d, but must be a mica_adapter_form",
+                      (int)form);
   if (mica_adapter_count(adapter) == 0) return mica__fail(MICA_E_STATE, "%s: the adapter has no layers", path);
   for (size_t i = 0; i < mica_adapter_count(adapter); i++)
     if (!mica_adapter_at(adapter, i)->a)

@@ -332,7 +332,7 @@ static mica_status read_vision(const mica__config_source *f, const mica__family 
                                mica_foundation_info *i, mica__info_arrays *arrays) {
   const cJSON *object = cJSON_GetObjectItemCaseSensitive(f->root, "vision_config");
   if (!cJSON_IsObject(object))
-    return mica__fail(MICA_E_FORMAT, "%s: the object vision_config is missing or not an object", f->path);
+    return mica__fail(MICA_E_FORMAT, "%s: the key vision_config is missing or not an object", f->path);
   MICA_TRY(mica__json_check_keys(f->path, "vision_config", (cJSON *)object));
   mica__second_info *vision = arrays->second = calloc(1, sizeof *vision);
   if (!vision) return mica__fail_nomem(f->path);

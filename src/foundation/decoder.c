@@ -247,7 +247,7 @@ static mica_status configure(mica_decoder *d, const mica_decoder_config *config)
     return mica__fail(MICA_E_INVALID, "mica_decoder_create: slots is %d, but must be from 1 to %d", (int)d->slot_count,
                       MICA__MOST_SLOTS);
   if ((unsigned)d->cache > MICA_CACHE_FORM_Q8)
-    return mica__fail(MICA_E_INVALID, "mica_decoder_create: unknown form of cache %d", (int)d->cache);
+    return mica__fail(MICA_E_INVALID, "mica_decoder_create: cache is %d, but must be a mica_cache_form", (int)d->cache);
   if (d->context < 2 || d->context > most || d->context > INT32_MAX / d->slot_count)
     return mica__fail(MICA_E_INVALID, "mica_decoder_create: context is %" PRId64 ", but must be from 2 to %" PRId64,
                       d->context, mica__min(most, INT32_MAX / d->slot_count));

@@ -60,7 +60,7 @@ mica_status mica__foundation_folder_read(mica_foundation *model, const char *pat
   MICA_TRY(find_family(path, model->config, &model->family, &name));
   cJSON *object = name ? cJSON_GetObjectItemCaseSensitive(model->config, name) : model->config;
   if (!cJSON_IsObject(object))
-    return mica__fail(MICA_E_FORMAT, "%s: the object %s is missing or not an object", path, name);
+    return mica__fail(MICA_E_FORMAT, "%s: the key %s is missing or not an object", path, name);
   if (name) MICA_TRY(mica__json_check_keys(path, name, object));
   if (generation) MICA_TRY(take_ends("generation_config.json", generation, generation_bytes, object));
   model->seen = calloc((size_t)cJSON_GetArraySize(object) + 1, sizeof *model->seen);

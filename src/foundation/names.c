@@ -176,7 +176,8 @@ static mica_status check_packed(const check *c, const row *r, int64_t layer) {
   const int64_t experts = r->info->experts, rows = (every_of(r) ? 2 : 1) * r->rows, blocks = r->columns / 32;
   if (r->columns % 32)
     return mica__fail(MICA_E_FORMAT,
-                      "%s: rows have %" PRId64 " numbers, but must have a multiple of 32, the block size of MXFP4",
+                      "%s: rows of the experts' weights have %" PRId64
+                      " numbers, but must have a multiple of 32, the block size of MXFP4",
                       c->path, r->columns);
   MICA_TRY(check_bytes(c, r, "_blocks", layer, MICA_SHAPE(experts, rows, blocks, 16)));
   return check_bytes(c, r, "_scales", layer, MICA_SHAPE(experts, rows, blocks));

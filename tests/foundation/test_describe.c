@@ -317,7 +317,7 @@ START_TEST(texts_that_are_no_config_are_refused) {
   refused("{\"model_type\": \"\xff\"}", "is not UTF-8");
   refused("{\"model_type\": \"a\\u0000b\"}", "U+0000");
   refused("{\"model_type\": \"new\", \"auto_map\": {}}", "needs code from the model's author; Mica runs none");
-  refused("{\"model_type\": \"gemma3\"}", "the object text_config is missing");
+  refused("{\"model_type\": \"gemma3\"}", "the key text_config is missing");
   char *large = malloc((16 << 20) + 100);
   ck_assert_ptr_nonnull(large);
   memset(large, ' ', (16 << 20) + 50);
