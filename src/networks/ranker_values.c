@@ -55,7 +55,8 @@ mica_status mica__ranker_values(const mica__ranker *r, const mica__features *f, 
   const mica_batch batch = {.count = (int64_t)n, .tensors = c.feeds, .tensor_count = c.count};
   if (status == MICA_OK) status = mica_trainer_predict(r->trainer, &batch);
   const mica_tensor *value = status == MICA_OK ? mica_trainer_output(r->trainer, "value") : NULL;
-  if (status == MICA_OK && !value) status = mica__fail(MICA_E_STATE, "the network has no output 'value'");
+  if (status == MICA_OK && !value)
+    status = mica__fail(MICA_E_STATE, "the network has no output 'value', so it cannot rate items");
   if (value) status = mica_tensor_download(mica_engine_queue(r->engine), value, values, n * sizeof *values);
   for (size_t i = 0; i < sizeof c.tensors / sizeof *c.tensors; i++) mica_tensor_destroy(c.tensors[i]);
   free(c.ids);
