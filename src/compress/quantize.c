@@ -98,8 +98,8 @@ mica_status mica__choose_layers(const mica_calibration *c, const mica_quantize_s
   mica_status status = MICA_OK;
   if (keep && !kept)
     status = mica__fail(
-        MICA_E_NOT_FOUND, "no layer matches the pattern \"%s\" of layers to keep; the layers are %s to %s", keep,
-        all.count ? all.list[0].layer->name : "none", all.count ? all.list[all.count - 1].layer->name : "none");
+        MICA_E_NOT_FOUND, "no layer matches the pattern \"%s\" of layers to keep; the first layer is %s, the last %s",
+        keep, all.count ? all.list[0].layer->name : "none", all.count ? all.list[all.count - 1].layer->name : "none");
   else if (!quantized)
     status = mica__fail(MICA_E_INVALID,
                         "no layer is left to quantise: all are kept as floats, or the network has none that can be");
