@@ -93,7 +93,7 @@ static mica_status check_numbers(const mica__attention_attrs *attrs, const mica_
   if (!isfinite(attrs->soft_cap) || attrs->soft_cap < 0)
     return mica__fail(MICA_E_INVALID, "soft_cap is %g, but must be finite and not negative", attrs->soft_cap);
   if (!(attrs->dropout >= 0 && attrs->dropout < 1))
-    return mica__fail(MICA_E_INVALID, "dropout is %g, but must be in [0, 1)", attrs->dropout);
+    return mica__fail(MICA_E_INVALID, "dropout is %g, but must be at least 0 and below 1", attrs->dropout);
   if (attrs->dropout > 0 && !step)
     return mica__fail(MICA_E_INVALID, "dropout needs the operand step, which selects its random numbers");
   if (step && !is_single(step->shape))

@@ -31,7 +31,7 @@ static mica_status infer_ctc(const mica__type *in, int32_t count, void *attrs, m
   char text[MICA__TYPE_TEXT], whole[MICA_SHAPE_TEXT];
   for (int32_t i = 0; i < count; i++) {
     if (in[i].shape.rank != ranks[i] || (i > 0 && !agree(in[i].shape.dim[0], logits.dim[1])))
-      return mica__fail(MICA_E_SHAPE, "%s are %s, but must be %s to fit logits %s", names[i],
+      return mica__fail(MICA_E_SHAPE, "%s are %s, but must be %s, with logits %s", names[i],
                         mica__type_format(in[i], text), shapes[i], mica_shape_format(logits, whole));
     if (i > 0 && in[i].dtype != MICA_I32)
       return mica__fail(MICA_E_DTYPE, "%s are %s, but must be i32", names[i], mica_dtype_name(in[i].dtype));
