@@ -62,7 +62,9 @@ mica_status mica__flow_lower(mica__lowering *l, const mica__onnx_node *node, con
   for (size_t i = 0; i < input_count; i++) in[i].value = inputs[i];
   MICA_TRY(mica__flow_lower_any(l, node, body, in, input_count, out));
   for (size_t i = 0; !l->demands && i < count; i++) {
-    if (out[i].list) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "output %zu of its body is a sequence", i);
+    if (out[i].list)
+      return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "output %zu of its body is a sequence, but must be a tensor",
+                              i);
     outputs[i] = out[i].value;
   }
   return MICA_OK;

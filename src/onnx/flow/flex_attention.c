@@ -26,8 +26,8 @@ MICA__LOWER(flex_attention) {
   int64_t heads = mica_value_shape(q).dim[1], shared = mica_value_shape(k).dim[1];
   if (mica_value_shape(q).rank != 4 || mica_value_shape(k).rank != 4 || shared < 1 || heads % shared)
     return mica__lower_fail(l, node, MICA_E_SHAPE,
-                            "operands must be (batch, heads, rows, width), with a known number of heads of keys that "
-                            "divides the heads of queries");
+                            "operands must be (batch, heads, rows, width); the heads of keys must divide those of "
+                            "queries, and both be known");
   double scale = mica__onnx_real(node, "scale", 0);
   if (scale == 0) scale = 1 / sqrt((double)mica_value_shape(q).dim[3]);
   mica_value keys = mica_transpose(mica__lower_share_heads(k, heads), MICA_AXES(0, 1, 3, 2));

@@ -97,8 +97,9 @@ MICA__LOWER(expand) {
 }
 
 MICA__LOWER(concat) {
+  if (node->input_count < 1) return mica__lower_fail(l, node, MICA_E_FORMAT, "the node has no operands");
   mica_value *values = mica__lower_room(l, (size_t)node->input_count, sizeof *values);
-  if (!values || node->input_count < 1) return mica__lower_fail(l, node, MICA_E_FORMAT, "the node has no operands");
+  if (!values) return MICA_E_NOMEM;
   for (int32_t k = 0; k < node->input_count; k++) {
     values[k] = mica__lower_operand(l, node, k);
     if (!values[k].graph) return MICA_OK;

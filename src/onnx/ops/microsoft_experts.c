@@ -56,7 +56,7 @@ static bool take_routes(mica__lowering *l, const mica__onnx_node *node, mixture 
       e.dim[0] != count / s.dim[s.rank - 1] || m->k < 1 || m->k > e.dim[1]) {
     mica__lower_fail(
         l, node, MICA_E_SHAPE,
-        "the input must be (rows, width) or (batch, rows, width), all known, router_probs (all rows, experts), and k "
+        "the input must be (rows, width) or (batch, rows, width), router_probs (all rows, experts), all known, and k "
         "(%lld) from 1 to the number of experts",
         (long long)m->k);
     return false;

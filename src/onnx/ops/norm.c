@@ -46,7 +46,7 @@ MICA__LOWER(group_norm) {
   if (mica_value_shape(x).rank < 2 || groups < 1 || mica_value_shape(x).dim[1] % groups)
     return mica__lower_fail(
         l, node, MICA_E_SHAPE,
-        "x must be (batch, channels, ...), and num_groups (%lld) at least 1 and a divisor of the channels",
+        "x must be (batch, channels, ...) with known channels, and num_groups (%lld) at least 1 and a divisor of them",
         (long long)groups);
   int64_t channels = mica_value_shape(x).dim[1];
   for (int k = 0; node->version < 21 && k < 2; k++) {
