@@ -48,9 +48,8 @@ static mica_status copy_ends(mica_grammar *g, const mica_grammar_config *config)
   for (size_t i = 0; i < count; i++) {
     g->ends[i] = config->ends[i];
     if (g->ends[i] < 0 || g->ends[i] >= g->trie->tokens)
-      return mica__fail(MICA_E_INVALID,
-                        "a grammar: end %zu is token %d, but must be a token of the vocabulary, which has %d", i,
-                        (int)g->ends[i], (int)g->trie->tokens);
+      return mica__fail(MICA_E_INVALID, "a grammar: end %zu is token %d, but tokens of the vocabulary are 0 to %d", i,
+                        (int)g->ends[i], (int)g->trie->tokens - 1);
   }
   return MICA_OK;
 }

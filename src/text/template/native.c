@@ -122,5 +122,6 @@ mica_status mica__argument_integer(const mica__object *argument, int64_t fallbac
 mica_status mica__argument_text(const mica__object *argument, const char *what, mica__object *text) {
   if (argument && argument->kind == MICA__OBJECT_TEXT) return *text = *argument, MICA_OK;
   if (argument && argument->kind == MICA__OBJECT_UNDEFINED) return mica__render_undefined(argument);
-  return mica__fail(MICA_E_FORMAT, "%s must be a str, not %s", what, argument ? mica__object_type(argument) : "absent");
+  return mica__fail(MICA_E_FORMAT, "%s must be a str, but is %s%s", what, argument ? "of type " : "",
+                    argument ? mica__object_type(argument) : "absent");
 }

@@ -136,8 +136,9 @@ static mica_status special_id(const vocabulary *v, const char *name, int64_t *id
   *id = value ? mica_gguf_integer(value, 0) : -1;
   if (value && (*id < 0 || (uint64_t)*id >= v->count))
     return mica__fail(MICA_E_FORMAT,
-                      "%s is %" PRId64 ", but must be at least 0 and less than the number of tokens, %zu", name, *id,
-                      v->count);
+                      "tokenizer.ggml.%s is %" PRId64
+                      ", but must be at least 0 and less than the number of tokens, %zu",
+                      name, *id, v->count);
   return MICA_OK;
 }
 

@@ -39,7 +39,8 @@ static int digit_of(char c) {
 
 static mica_status decode_base64(const char *text, uint8_t **data, size_t *bytes) {
   size_t digits = strlen(text);
-  if (digits % 4) return mica__fail(MICA_E_FORMAT, "precompiled_charsmap is not base64");
+  if (digits % 4)
+    return mica__fail(MICA_E_FORMAT, "precompiled_charsmap is not base64: its length must be a multiple of 4");
   while (digits > 0 && text[digits - 1] == '=') digits--;
   uint8_t *made = malloc(digits + 4);
   if (!made) return mica__fail_nomem("a charsmap");

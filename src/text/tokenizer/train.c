@@ -315,7 +315,7 @@ static mica_status train(mica__training *t, mica_text_fn *next, void *user, mica
   if (kind != MICA_TOKENIZER_KIND_BYTE && t->vocab.size > t->config.size)
     return mica__fail(
         MICA_E_INVALID,
-        "the vocabulary's size is %d, but must be at least %d, the number of special tokens (and bytes, if of bytes)",
+        "the vocabulary's size is %d, but must be at least %d, for the special tokens and, if byte-level, the bytes",
         (int)t->config.size, (int)t->vocab.size);
   if (kind != MICA_TOKENIZER_KIND_BYTE) {
     MICA_TRY(open_cutter(t, &cutter));
