@@ -363,7 +363,9 @@ mica_status mica_generator_next(mica_generator *g, int32_t *ids) {
   if (!g || !ids) return mica__fail(MICA_E_INVALID, "mica_generator_next: a pointer is NULL");
   if (!g->prompted)
     return mica__fail(MICA_E_STATE, "mica_generator_next: there is no prompt; call mica_generator_prompt first");
-  if (!g->pending) return mica__fail(MICA_E_STATE, "the context of %lld tokens is full", (long long)g->config.context);
+  if (!g->pending)
+    return mica__fail(MICA_E_STATE, "the context of %lld tokens is full; set window to go on",
+                      (long long)g->config.context);
   const mica_status status = advance(g, ids);
   /* Caches and histories differ now, so a new prompt is needed. */
   if (status != MICA_OK) {

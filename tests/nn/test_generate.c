@@ -382,7 +382,7 @@ START_TEST(what_is_wrong_is_said) {
   ck_assert_int_eq(mica_generator_room(g), 1);
   ck_ok(mica_generator_next(g, &next));
   ck_assert(mica_generator_next(g, &next) == MICA_E_STATE);
-  ck_assert_str_eq(mica_error_message(), "the context of 48 tokens is full");
+  ck_assert_str_eq(mica_error_message(), "the context of 48 tokens is full; set window to go on");
   mica_generator_destroy(g);
   static const mica_sampling wrong[] = {
       {.temperature = -1}, {.temperature = NAN}, {.top_k = -1}, {.top_p = 1.5}, {.repetition = -2}};
