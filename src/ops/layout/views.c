@@ -46,8 +46,8 @@ static mica_status resolve(mica_shape from, mica_shape asked, mica_shape *to) {
   }
   if (fits) return MICA_OK;
   return mica__fail(MICA_E_SHAPE,
-                    "%s cannot become %s: the number of elements must stay the same, copied dimensions exist, and one "
-                    "at most be left open",
+                    "%s cannot become %s: the number of elements must stay the same, each dimension to copy exist, and "
+                    "at most one dimension be open",
                     mica_shape_format(from, tf), mica_shape_format(asked, ta));
 }
 
