@@ -195,7 +195,8 @@ START_TEST(what_cannot_be_drawn_is_refused) {
     int64_t shape;
     int64_t dtype;
     const char *part;
-  } cases[] = {{INT64_MAX, FLOAT, "RandomNormal"}, {-4, FLOAT, "RandomNormal"}, {4, INT64, "must be floating"}};
+  } cases[] = {
+      {INT64_MAX, FLOAT, "RandomNormal"}, {-4, FLOAT, "RandomNormal"}, {4, INT64, "must be of a floating type"}};
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
     const attribute attributes[] = {LIST("shape", cases[c].shape, 4), NUMBER("dtype", cases[c].dtype), {0}};
     drawing d = start("RandomNormal > y", attributes, NULL, 0);
