@@ -157,8 +157,10 @@ static mica_status judge(mica_run *run, mica_loader *loader, mica_metrics *metri
   mica_metrics made;
   MICA_TRY(mica_trainer_test(run->trainer, &source, &made));
   if (isnan(made.loss))
-    return mica__fail(MICA_E_NUMERIC, "the loss on %s is not a number; the weights or the data are damaged",
-                      mica_dataset_name(run->evaluation->data));
+    return mica__fail(
+        MICA_E_NUMERIC,
+        "the loss on %s is not a number: the weights or the data are damaged, or the computation overflows",
+        mica_dataset_name(run->evaluation->data));
   *metrics = run->evaluation->metrics = made;
   return MICA_OK;
 }

@@ -98,8 +98,10 @@ static mica_status check_network(const mica_run *run) {
   const mica_model_family family = mica_model_family_of(i);
   if (family == MICA_MODEL_FAMILY_TABLE || (family == MICA_MODEL_FAMILY_IMAGE && rank == 3)) return MICA_OK;
   return mica__fail(MICA_E_INVALID, "the network %s takes %s, but %s has %s", name,
-                    family == MICA_MODEL_FAMILY_IMAGE ? "pictures" : "tokens", run->data,
-                    rank == 3 ? "pictures" : "rows of numbers");
+                    family == MICA_MODEL_FAMILY_IMAGE ? "pictures" : "tokens", run->data ? run->data : "the dataset",
+                    rank == 3  ? "pictures"
+                    : rank > 1 ? "arrays"
+                               : "rows of a table");
 }
 
 mica_value mica__run_answers(const mica_run *run, mica_value z, int64_t outputs) {
@@ -434,12 +436,17 @@ static mica_status take_weights(mica_run *run, const char *path) {
   fit f = {0};
   if (mica_foundation_is(path))
     return mica__fail(MICA_E_UNSUPPORTED,
-                      "init: %s is a published model; the tasks text, classify and regress begin with one", path);
+                      "init: %s is a published model, with which the task %s cannot begin here; tasks such as text, "
+                      "classify and regress can",
+                      path, run->task->name);
   MICA_TRY(check_columns(run, path));
   MICA_TRY(mica_safetensors_open(path, &file));
-  mica_status status = mica_safetensors_metadata(file, "mica.quantized")
-                           ? mica__fail(MICA_E_FORMAT, "init: the weights in %s are quantised already", path)
-                           : take_fitting(run, file, &f);
+  mica_status status =
+      mica_safetensors_metadata(file, "mica.quantized")
+          ? mica__fail(MICA_E_FORMAT,
+                       "init: the weights in %s are quantised already; name the run that they were quantised from",
+                       path)
+          : take_fitting(run, file, &f);
   mica_safetensors_close(file);
   if (status == MICA_OK) status = say_taken(run, path, &f);
   mica__text_free(&f.first);

@@ -101,9 +101,12 @@ mica_status mica__run_share_batch(mica_run *run, mica_loader_config *config) {
   config->shards = replicas;
   if (run->config.speeds || (rest && run->config.uneven && whole)) return share_unevenly(run, config);
   if (rest && batch > rest)
-    return mica__fail(MICA_E_INVALID, "a batch of %lld cannot be divided among %d ranks; %lld and %lld can", batch,
-                      (int)replicas, batch - rest, batch - rest + replicas);
-  if (rest) return mica__fail(MICA_E_INVALID, "a batch of %lld cannot be divided among %d ranks", batch, (int)replicas);
+    return mica__fail(MICA_E_INVALID, "a batch of %lld cannot be divided among %d %s; %lld and %lld can", batch,
+                      (int)replicas, whole ? "ranks" : "replicas of the network", batch - rest,
+                      batch - rest + replicas);
+  if (rest)
+    return mica__fail(MICA_E_INVALID, "a batch of %lld has too few samples for %d %s", batch, (int)replicas,
+                      whole ? "ranks" : "replicas of the network");
   config->batch /= replicas;
   return MICA_OK;
 }

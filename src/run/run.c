@@ -52,11 +52,14 @@ mica_status mica_run_check(const mica_run_config *c) {
   }
   if (rate && found) return mica__fail(MICA_E_INVALID, "choose lr or find-lr, not both: each gives the learning rate");
   if (found && c->communicator)
-    return mica__fail(MICA_E_INVALID, "find-lr runs on one rank; give the rate that it finds to several ranks by lr");
+    return mica__fail(
+        MICA_E_INVALID,
+        "find-lr runs on one rank, without mpirun or --devices; give the rate that it finds to several ranks by lr");
   mica__layout layout;
   MICA_TRY(mica__layout_parse(c->parallel, c->communicator ? c->communicator->ranks : 1, &layout));
   if (c->resume && !c->folder) return mica__fail(MICA_E_INVALID, "resuming a run needs its folder");
-  if (!c->data && !c->dataset && !c->resume) return mica__fail(MICA_E_INVALID, "the data are missing");
+  if (!c->data && !c->dataset && !c->resume)
+    return mica__fail(MICA_E_INVALID, "the data are missing: set data or dataset, or resume a run");
   if ((c->data && !*c->data) || (c->folder && !*c->folder))
     return mica__fail(MICA_E_INVALID, "the path of the %s is empty", c->data && !*c->data ? "data" : "folder");
   const bool writes = !c->communicator || c->communicator->rank == 0;

@@ -138,7 +138,7 @@ mica_status mica__ids_add(const mica_run *run, const char *name, const char *tex
 
 mica_status mica__run_remark_cut(mica_run *run, size_t cut, size_t texts, int64_t most) {
   if (!cut) return MICA_OK;
-  return mica__run_remark(run, "%zu of %zu texts are longer than %lld tokens: the rest of them is not read", cut, texts,
+  return mica__run_remark(run, "%zu of %zu texts are longer than %lld tokens: their ends are not read", cut, texts,
                           (long long)most);
 }
 

@@ -135,10 +135,11 @@ mica_status mica__units_check_columns(const mica_run *run, const mica_run *other
   const char *own, *name;
   for (size_t k = 0; (own = mica__units_number_name(run, k)) && (name = mica__units_number_name(other, k)); k++)
     if (strcmp(own, name) != 0)
-      return mica__fail(MICA_E_FORMAT,
-                        "init: the weights in %s read '%s' as column %zu, but %s has '%s' there; give it the columns "
-                        "of %s in the same order",
-                        path, name, k, run->data, own, other->data ? other->data : "its table");
+      return mica__fail(
+          MICA_E_FORMAT,
+          "init: the weights in %s read '%s' as numeric input %zu, but %s has '%s' there; give it the columns "
+          "of %s in the same order",
+          path, name, k + 1, run->data, own, other->data ? other->data : "its table");
   if (have_same(run, other, "categories") && have_same(run, other, "category_names")) return MICA_OK;
   return mica__fail(
       MICA_E_FORMAT,

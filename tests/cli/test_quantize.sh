@@ -105,7 +105,7 @@ ends 1 '' "*$work/mse holds a run already"
 run quantize "$work/run" --data "$work/rings.csv" --keep 'head*' --out "$work/none"
 ends 1 '' '*no layer matches the pattern "head*"*'
 run train --data "$work/rings.csv" --init "$work/mse/model.safetensors" --out "$work/none"
-ends 1 '' '*are quantised already'
+ends 1 '' '*are quantised already; name the run that they were quantised from'
 run train --resume --out "$work/mse" --epochs 30
 ends 1 '' '*is quantised and cannot be trained*'
 run train --data "$work/rings.csv" --quantize 3 --out "$work/none"

@@ -106,9 +106,9 @@ ends 2 '' '*the network cnn takes pictures*'
 awk -F, '{ print $2 "," $1 "," $3 "," $4 "," $5 "," $6 }' "$work/trees.csv" >"$work/order.csv"
 sed '1s/^a,b/z,b/' "$work/trees.csv" >"$work/names.csv"
 run train --data "$work/order.csv" --init "$folder/model.safetensors" --epochs 1 --out "$work/none"
-ends 1 '' "*read 'a' as column 0, but $work/order.csv has 'b' there; give it the columns of *trees.csv*"
+ends 1 '' "*read 'a' as numeric input 1, but $work/order.csv has 'b' there; give it the columns of *trees.csv*"
 run train --data "$work/names.csv" --init "$folder/model.safetensors" --epochs 1 --out "$work/none"
-ends 1 '' "*read 'a' as column 0, but $work/names.csv has 'z'*"
+ends 1 '' "*read 'a' as numeric input 1, but $work/names.csv has 'z'*"
 run train --data "$work/trees.csv" --init "$folder/model.safetensors" --epochs 1 --out "$work/same"
 ends 0 '*' 'mica train: 4 of 4 weights are taken from*'
 cp "$folder/model.safetensors" "$work/away.safetensors"
@@ -161,6 +161,6 @@ run predict --model "$folder" "$work/picture.png"
 ends 1 '' '*not trained on pictures*'
 mkdir "$work/pictures"
 run predict --model "$folder" "$work/pictures"
-ends 1 '' '*pictures is a folder, but the network was trained on rows of numbers*'
+ends 1 '' '*pictures is a folder, but the network was trained on rows of a table*'
 
 exit $failed

@@ -102,11 +102,11 @@ holds predictions.2.truth '*.'
 # --- what is wrong ---
 
 run predict --model "$work/run" --text ''
-ends 1 '' 'mica predict: the text is empty: there is nothing to translate'
+ends 1 '' 'mica predict: the text is empty, or has only empty lines: there is nothing to translate'
 long=$(awk 'BEGIN { for (i = 0; i < 40; i++) printf "six two " }')
 printf 'one .\n%s\n' "$long" >"$work/long.en"
 run predict --model "$work/run" "$work/long.en"
-ends 0 'line 1 *line 2 *' 'mica predict: 1 of 2 texts are longer than 23 tokens: the rest of them is not read'
+ends 0 'line 1 *line 2 *' 'mica predict: 1 of 2 texts are longer than 23 tokens: their ends are not read'
 printf 'one .\ntwo \377 .\n' >"$work/bytes.en"
 run predict --model "$work/run" "$work/bytes.en"
 ends 1 '' "mica predict: $work/bytes.en line 2 is not UTF-8 at byte 5"

@@ -205,15 +205,15 @@ static const struct {
   const char *task, *init, *name, *value, *text;
   mica_status status;
 } faults[] = {
-    {"text", "vit", "seed", "1", "reads pictures", MICA_E_INVALID},
+    {"text", "vit", "seed", "1", "reads no texts", MICA_E_INVALID},
     {"text", "embed", "model", "tcn", "leave model out", MICA_E_INVALID},
     {"text", "embed", "length", "65", "64 positions", MICA_E_INVALID},
     {"text", "bert", "seed", "1", "tokenizer.json", MICA_E_NOT_FOUND},
     {"text", "llama-gguf/model.gguf", "seed", "1", "is a GGUF file", MICA_E_UNSUPPORTED},
     {"text", NULL, "model", "published", "--init FOLDER", MICA_E_INVALID},
-    {"classify", "embed", "seed", "1", "reads texts", MICA_E_INVALID},
+    {"classify", "embed", "seed", "1", "reads no pictures", MICA_E_INVALID},
     {"classify", "vit", "seed", "1", "--size 20", MICA_E_FORMAT},
-    {"language", "embed", "seed", "1", "the tasks text, classify and regress", MICA_E_UNSUPPORTED},
+    {"language", "embed", "seed", "1", "with which the task language cannot", MICA_E_UNSUPPORTED},
 };
 
 START_TEST(wrong_models_are_refused) {

@@ -214,7 +214,7 @@ mica_status mica__run_check_elements(mica_run *run, const mica_dataset *data) {
   const char *is = mica_dtype_name(input->from);
   const bool bytes = input->from == MICA_U8, wants_bytes = !strcmp(was, mica_dtype_name(MICA_U8));
   const mica__extent *e = input->extents;
-  double least = 0, most = 0;
+  double least = INFINITY, most = -INFINITY;
   for (size_t k = 0; !bytes && k < input->extent_count; k++)
     least = fmin(least, e[k].least), most = fmax(most, e[k].most);
   if (bytes == wants_bytes) return MICA_OK;
@@ -226,7 +226,7 @@ mica_status mica__run_check_elements(mica_run *run, const mica_dataset *data) {
   if (mica_dtype_kind_of(input->from) == MICA_DTYPE_KIND_FLOAT && least >= 0 && most <= 1) return MICA_OK;
   return mica__fail(MICA_E_FORMAT,
                     "%s holds %s from %g to %g, which is read unscaled, but the network was trained on u8 divided by "
-                    "255; give u8, or numbers from 0 to 1",
+                    "255; give u8, or floats from 0 to 1",
                     mica_dataset_name(data), is, least, most);
 }
 

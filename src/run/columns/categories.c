@@ -181,8 +181,10 @@ mica_status mica__run_map_category(const mica_run *run, const mica_dataset *data
     return mica__fail(MICA_E_FORMAT, "%s has no column '%s', but the network was trained on it",
                       mica_dataset_name(data), category.name);
   if (about->kind != MICA_COLUMN_KIND_CLASS || about->shape.rank != 0)
-    return mica__fail(MICA_E_FORMAT, "%s: the column '%s' holds a %s, but the network was trained on classes",
-                      mica_dataset_name(data), category.name, mica_column_kind_name(about->kind));
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: the column '%s' must hold one class per row, as in training, but is of kind %s%s",
+                      mica_dataset_name(data), category.name, mica_column_kind_name(about->kind),
+                      about->shape.rank ? ", with several values per row" : "");
   return mica__run_map_names(data, *column, true, category.names, category.classes, map);
 }
 

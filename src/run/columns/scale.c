@@ -54,8 +54,9 @@ static mica_status note_list(mica_run *run, const char *name, size_t channels) {
   const size_t count = take_list(mica_run_setting(run, name), deviation, numbers, channels);
   mica_status status = MICA_OK;
   if (count != 1 && count != channels)
-    status = mica__fail(MICA_E_INVALID, "%s has %zu numbers, but %s has %zu channels or columns of inputs", name, count,
-                        run->data ? run->data : "the dataset", channels);
+    status = mica__fail(MICA_E_INVALID,
+                        "%s has %zu numbers, but %s has %zu channels or columns of inputs; give one, or one for each",
+                        name, count, run->data ? run->data : "the dataset", channels);
   for (size_t i = 1; i < channels && count == 1; i++) numbers[i] = numbers[0];
   /* The loader's inputs have the bases of their columns subtracted. */
   for (size_t i = 0; i < channels && !deviation; i++) numbers[i] -= mica__run_number_base(run, i);

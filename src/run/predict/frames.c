@@ -63,8 +63,8 @@ static mica_status visit_framed(mica_run *run, const mica_dataset *data, uint64_
   const mica_shape frame = frame_of(run);
   const size_t bytes = bytes_of(frame), plane = bytes / (size_t)frame.dim[0];
   if (mica_dataset_dtype(data) != MICA_U8)
-    return mica__fail(MICA_E_UNSUPPORTED, "%s holds pictures of floats, which cannot be drawn; it must hold u8",
-                      mica_dataset_name(data));
+    return mica__fail(MICA_E_UNSUPPORTED, "%s holds pictures of %s, which cannot be drawn; they must be u8",
+                      mica_dataset_name(data), mica_dtype_name(mica_dataset_dtype(data)));
   uint8_t *framed = malloc(bytes + 1), *planes = malloc(3 * plane);
   char *name = mica__sample_name(data, at);
   const mica__sample sample = {.name = name, .pixels = planes, .shape = {3, {3, frame.dim[1], frame.dim[2]}}};
@@ -124,7 +124,10 @@ static mica_status visit_video(mica_run *run, const mica_run_input *given, mica_
 }
 
 mica_status mica__frames_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user) {
-  if (given->text) return mica__fail(MICA_E_INVALID, "the network was trained on pictures; a text cannot be given");
+  if (given->text)
+    return mica__fail(
+        MICA_E_INVALID,
+        "the network was trained on pictures: name their files; neither texts nor standard input can be given");
   if (given->tracker && !given->data) return visit_video(run, given, fn, user);
   return given->data ? mica__visit_data(run, given, visit_first, fn, user)
                      : mica__visit_files(run, given, visit_file, fn, user);

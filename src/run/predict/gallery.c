@@ -152,7 +152,10 @@ mica_status mica__gallery_compare(mica_run *run, const mica_run_input *given, mi
   const mica_run_input shelf = {.files = &given->gallery, .file_count = 1};
   const size_t top = given->top > 0 ? (size_t)given->top : USUAL_TOP;
   list l = {0}, gallery = {0};
-  if (given->text) return mica__fail(MICA_E_INVALID, "the task %s compares files, not texts", run->task->name);
+  if (given->text)
+    return mica__fail(MICA_E_INVALID,
+                      "the task %s compares files: name them; neither texts nor standard input can be given",
+                      run->task->name);
   mica_status status = embed(run, given, &l);
   if (status == MICA_OK && given->gallery) status = embed(run, &shelf, &gallery);
   if (status == MICA_OK)

@@ -100,7 +100,8 @@ static mica_status visit_lines(walk *w, const char *name, const char *content, s
     any = any || length;
     at = stop + 1;
   }
-  return any ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s is empty: there is nothing to translate", name);
+  return any ? MICA_OK
+             : mica__fail(MICA_E_FORMAT, "%s is empty, or has only empty lines: there is nothing to translate", name);
 }
 
 /* --- tables --- */

@@ -81,8 +81,10 @@ mica_status mica__recordings_visit(mica_run *run, int32_t rate, const mica_run_i
                                    void *user) {
   if (given->file_count) return visit_files(run, rate, given, fn, user);
   if (given->data) return mica__visit_data(run, given, visit_first, fn, user);
-  return mica__fail(MICA_E_INVALID, "the task %s predicts from recordings and data (--data), not from texts",
-                    run->task->name);
+  return mica__fail(
+      MICA_E_INVALID,
+      "the task %s predicts from files of recordings, or from data with --data; not from texts or standard input",
+      run->task->name);
 }
 
 mica_status mica__recordings_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user) {

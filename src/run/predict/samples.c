@@ -490,14 +490,18 @@ mica_status mica__samples_read(mica_run *run, const mica_run_input *input, mica_
   mica_status status = MICA_OK;
   if (input->data) return read_dataset(run, input->data, input->part, input->count, s);
   if (input->text) {
-    if (pictures) return mica__fail(MICA_E_INVALID, "the network was trained on pictures; a text cannot be given");
+    if (pictures)
+      return mica__fail(
+          MICA_E_INVALID,
+          "the network was trained on pictures: name their files; neither texts nor standard input can be given");
     return read_table(run, input, NULL, s);
   }
   if (!input->file_count) return mica__fail(MICA_E_INVALID, "there is nothing to predict from");
   if (input->file_count == 1 && mica__name_ends(input->files[0], ".npy")) return read_array(run, input->files[0], s);
   if (!pictures) {
     if (mica__is_folder(input->files[0]))
-      return mica__fail(MICA_E_INVALID, "%s is a folder, but the network was trained on rows of numbers; give a table",
+      return mica__fail(MICA_E_INVALID,
+                        "%s is a folder, but the network was trained on rows of a table; name a file with a table",
                         input->files[0]);
     if (input->file_count > 1) return mica__fail(MICA_E_INVALID, "give only one table at a time");
     return is_of(&pictures_kind, input->files[0])

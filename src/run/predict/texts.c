@@ -212,7 +212,8 @@ static mica_status add_content(const mica_run *run, const char *name, char *cont
   const bool may = !mica__name_ends(name, ".txt");
   bool table = false;
   if (!size) return mica__fail(MICA_E_FORMAT, "%s is empty", name);
-  if (memchr(content, '\0', size)) return mica__fail(MICA_E_FORMAT, "%s is not a text", name);
+  if (memchr(content, '\0', size))
+    return mica__fail(MICA_E_FORMAT, "%s is not a text file: it holds a zero byte", name);
   if (may) {
     mica__records r = mica__records_in(name, content, size);
     mica__attempt_begin();

@@ -176,7 +176,9 @@ static mica_status compare_answers(mica_run *const *runs, size_t count, const mi
 /* Checks that all runs were trained on the same data; called if none are named. */
 static mica_status check_data(mica_run *const *runs, size_t count) {
   for (size_t i = 0; i < count; i++) {
-    if (!runs[i]->data) return mica__fail(MICA_E_INVALID, "%s does not say what it was trained on", runs[i]->folder);
+    if (!runs[i]->data)
+      return mica__fail(MICA_E_INVALID, "%s does not say what it was trained on; name the data for testing with --data",
+                        runs[i]->folder);
     if (strcmp(runs[i]->data, runs[0]->data) != 0)
       return mica__fail(MICA_E_INVALID, "%s was trained on %s, but %s on %s; name the data for testing with --data",
                         runs[0]->folder, runs[0]->data, runs[i]->folder, runs[i]->data);
@@ -204,7 +206,7 @@ static mica_status check(mica_run *const *runs, size_t count, const mica_compare
   if (!runs || !count || !config || !results)
     return mica__fail(MICA_E_INVALID, "mica_runs_compare: there is no run, or a pointer is NULL");
   if (config->part < MICA_PART_TRAIN || config->part > MICA_PART_TEST || config->samples < 0 || config->repeats < 0)
-    return mica__fail(MICA_E_INVALID, "mica_runs_compare: a count is negative, or the part is unknown");
+    return mica__fail(MICA_E_INVALID, "mica_runs_compare: samples or repeats is negative, or the part is unknown");
   for (size_t i = 0; i < count; i++) {
     if (!runs[i] || !runs[i]->folder)
       return mica__fail(MICA_E_INVALID, "mica_runs_compare: a run is NULL, or has no folder");

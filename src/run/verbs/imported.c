@@ -191,7 +191,9 @@ mica_status mica__imported_open(mica_run *run) {
   MICA_TRY(check_settings(run));
   MICA_TRY(open_model(run, path_of(run)));
   if (mica__onnx_is_quantized(run->networks->network))
-    return mica__fail(MICA_E_FORMAT, "init: the weights in %s are quantised already", path_of(run));
+    return mica__fail(MICA_E_FORMAT,
+                      "init: the weights in %s are quantised already; name the model that they were quantised from",
+                      path_of(run));
   MICA_TRY(check_input(run));
   MICA_TRY(check_stop(run));
   const char *lacking = mica__units_lacking(run, run->networks->origin);

@@ -188,7 +188,9 @@ static mica_status load(mica__model_feeds *f, const mica_onnx *model, const mica
                       port.name);
   mica_shape shape = {.rank = column->shape.rank + 1};
   memcpy(shape.dim + 1, column->shape.dim, (size_t)column->shape.rank * sizeof *shape.dim);
-  if (column->shape.rank + 1 > MICA_MAX_RANK) return mica__fail(MICA_E_FORMAT, "%s has too many dimensions", c->data);
+  if (column->shape.rank + 1 > MICA_MAX_RANK)
+    return mica__fail(MICA_E_FORMAT, "the samples of %s have %d dimensions, but may have at most %d", c->data,
+                      (int)column->shape.rank, MICA_MAX_RANK - 1);
   MICA_TRY(check_shape(c->data, &port, shape));
   f->column = mica__strdup(column->name);
   const size_t channels = (size_t)column->shape.dim[0];

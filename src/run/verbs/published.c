@@ -85,8 +85,8 @@ static mica_status open_given(mica_run *run, const char *path, bool pictures) {
     return mica__fail(MICA_E_UNSUPPORTED,
                       "init: %s is a GGUF file; name a folder with config.json and safetensors files", path);
   if (pictures ? !reads_pictures(i) : i->vocabulary == 0)
-    return mica__fail(MICA_E_INVALID, "init: the model %s reads %s, but the task %s has %s", path,
-                      pictures ? "texts" : "pictures", run->task->name, pictures ? "pictures" : "texts");
+    return mica__fail(MICA_E_INVALID, "init: the model %s reads no %s, but the task %s has %s", path,
+                      pictures ? "pictures" : "texts", run->task->name, pictures ? "pictures" : "texts");
   if (mica__common_is_set(run, MICA__SETTING_model) && strcmp(mica__common_settings_of(run).model, MODEL) != 0)
     return mica__fail(MICA_E_INVALID, "model cannot be %s, because %s has its own network; leave model out",
                       mica__common_settings_of(run).model, path);
