@@ -274,7 +274,7 @@ mica_status mica_dataset_open(const char *path, const mica_dataset_config *confi
   if (stat(found, &about)) {
     if (found != path)
       return mica__fail(MICA_E_NOT_FOUND, "there is no %s; Debian's package dataset-fashion-mnist brings it", found);
-    return mica__fail(MICA_E_NOT_FOUND, "there is no dataset %s", path);
+    return mica__fail(MICA_E_NOT_FOUND, "there is no dataset %s, or it cannot be read", path);
   }
   if (!S_ISDIR(about.st_mode) && !S_ISREG(about.st_mode))
     return mica__fail(MICA_E_FORMAT, "%s is neither a file nor a folder", path);

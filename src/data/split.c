@@ -37,8 +37,9 @@ static mica_status part_by(const mica_dataset *dataset, const uint8_t *chosen, m
   uint64_t count = 0, ia = 0, ib = 0;
   for (uint64_t i = 0; i < dataset->count; i++) count += chosen[i];
   if (count == 0 || count == dataset->count)
-    return mica__fail(MICA_E_INVALID, "%s: the split leaves one part of %llu samples empty", dataset->store->name,
-                      (unsigned long long)dataset->count);
+    return mica__fail(MICA_E_INVALID,
+                      "%s: the split puts all of the %llu samples into one part and none into the other",
+                      dataset->store->name, (unsigned long long)dataset->count);
   mica_dataset *a = subset(dataset, count), *b = subset(dataset, dataset->count - count);
   if (!a || !b) {
     mica_dataset_destroy(a);

@@ -102,8 +102,10 @@ static mica_status check_column(const mica__store *store, const mica_column *abo
   const kind_rule *rule = &rules[about->kind];
   const mica_shape shape = about->shape;
   if (about->dtype != rule->dtypes[0] && about->dtype != rule->dtypes[1])
-    return mica__fail(MICA_E_FORMAT, "%s: column \"%s\" of kind %s must be of type %s, not %s", store->name,
+    return mica__fail(MICA_E_FORMAT, "%s: column \"%s\" of kind %s must be of type %s%s%s, not %s", store->name,
                       about->name, mica_column_kind_name(about->kind), mica_dtype_name(rule->dtypes[0]),
+                      rule->dtypes[1] == rule->dtypes[0] ? "" : " or ",
+                      rule->dtypes[1] == rule->dtypes[0] ? "" : mica_dtype_name(rule->dtypes[1]),
                       mica_dtype_name(about->dtype));
   bool fits = shape.rank >= rule->least_rank && shape.rank <= rule->most_rank;
   const bool ragged = fits && shape.rank > 0 && shape.dim[0] == MICA_DYNAMIC;

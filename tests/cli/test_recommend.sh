@@ -242,7 +242,7 @@ run $train --model dlrm --epochs 2 --width 8 --batch 64 --ignore title --json --
 ends 0 '{"task":"recommend","part":"test"*' ''
 
 run recommend --model "$work/dlrm" --user u1 --context weather=rain
-ends 1 '' "mica recommend: context: 'weather' is not a column of pairs; the columns of pairs are: device, hour"
+ends 1 '' "*context: 'weather' is not a column of the interactions that the run reads; those are: device, hour"
 run recommend --model "$work/rate" --user u1 --context hour=3
 ends 1 '' 'mica recommend: the network mf reads only users and items, so it takes no context'
 run recommend --model "$work/dlrm" --user u1 --context hour

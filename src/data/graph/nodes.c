@@ -165,8 +165,9 @@ static void standardise(mica__node_graph *g) {
 
 static mica_status number_nodes(mica__node_graph *g, const char *name) {
   if (g->count > MOST_NUMBERED)
-    return mica__fail(MICA_E_FORMAT, "%s has %d nodes without features; nodes.csv must give them some", name,
-                      (int)g->count);
+    return mica__fail(MICA_E_FORMAT,
+                      "%s has %d nodes without features, but at most %d may have none; give them features in nodes.csv",
+                      name, (int)g->count, MOST_NUMBERED);
   g->features = g->count;
   free(g->x);
   g->x = calloc((size_t)g->count * (size_t)g->count + 1, sizeof *g->x);

@@ -13,9 +13,9 @@ mica_status mica__features_context(const mica_setting *context, size_t count, ch
     size_t k = 0;
     while (k < f->count && (f->list[k].side != MICA__SIDE_PAIR || strcmp(f->list[k].name, context[i].name) != 0)) k++;
     if (k < f->count) continue;
-    mica_status status =
-        mica__fail(MICA_E_NOT_FOUND, "context: '%s' is not a column of pairs; the columns of pairs are: %s",
-                   context[i].name, any ? names.data : "none");
+    mica_status status = mica__fail(
+        MICA_E_NOT_FOUND, "context: '%s' is not a column of the interactions that the run reads; those are: %s",
+        context[i].name, any ? names.data : "none");
     mica__text_free(&names);
     return status;
   }

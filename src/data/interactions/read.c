@@ -82,8 +82,9 @@ static mica_status find_columns(table *t, const mica__interaction_columns *colum
   for (int k = 0; t->header && k < COLUMNS; k++) MICA_TRY(find_column(t, k, asked[k] && *asked[k] ? asked[k] : NULL));
   for (int k = USER; k <= ITEM; k++)
     if (t->at[k] == SIZE_MAX)
-      return mica__fail(MICA_E_FORMAT, "%s line %zu: there is no column of %ss, as '%s' or '%s'; --%s-column names it",
-                        r->name, r->line, what[k], usual[k][0], usual[k][1], what[k]);
+      return mica__fail(MICA_E_FORMAT,
+                        "%s line %zu: there is no column of %ss, such as '%s' or '%s'; --%s-column names it", r->name,
+                        r->line, what[k], usual[k][0], usual[k][1], what[k]);
   return MICA_OK;
 }
 

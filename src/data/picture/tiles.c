@@ -213,7 +213,7 @@ static mica_status find_ranges(mica__store *store, const mica_dataset *from, con
 static mica_status fill_store(mica__store *store, const mica_dataset *from, const mica_tiling *t) {
   ranges *p = NULL;
   const mica_column *first = first_picture(from);
-  if (!first) return mica__fail(MICA_E_FORMAT, "%s holds no pictures of bytes to cut into tiles", from->store->name);
+  if (!first) return mica__fail(MICA_E_FORMAT, "%s holds no pictures of type u8 to cut into tiles", from->store->name);
   const int64_t height = first->shape.dim[1], width = first->shape.dim[2];
   MICA_TRY(find_ranges(store, from, t, &p));
   MICA_TRY(mica__store_set_count(store, p->begin[p->pictures]));

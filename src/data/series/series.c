@@ -104,7 +104,9 @@ static mica_status see_rows(reading *r, int64_t *rows) {
     }
   }
   if (!*rows) return mica__fail(MICA_E_FORMAT, "%s holds no rows", records->name);
-  if (*rows > MOST_ROWS) return mica__fail(MICA_E_UNSUPPORTED, "%s has too many rows", records->name);
+  if (*rows > MOST_ROWS)
+    return mica__fail(MICA_E_UNSUPPORTED, "%s has more than %d rows, the most that can be read", records->name,
+                      MOST_ROWS);
   mica__records_rewind(&r->records);
   bool found = false;
   return r->header ? mica__records_next(&r->records, &found) : MICA_OK;
@@ -286,7 +288,9 @@ mica_status mica__series_read(const char *name, char *content, size_t size, cons
                               mica__series *s) {
   reading r = {.records = mica__records_in(name, content, size), .choice = choice};
   *s = (mica__series){0};
-  mica_status status = memchr(content, '\0', size) ? mica__fail(MICA_E_FORMAT, "%s is not a text", name) : MICA_OK;
+  mica_status status = memchr(content, '\0', size)
+                           ? mica__fail(MICA_E_FORMAT, "%s is not a text file: it holds a zero byte", name)
+                           : MICA_OK;
   if (status == MICA_OK) status = read_all(&r, s);
   for (size_t i = 0; r.names && i < r.columns; i++) free(r.names[i]);
   free(r.names);

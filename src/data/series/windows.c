@@ -144,10 +144,10 @@ static mica_status skip_unknown(const char *path, mica__windows *w) {
   w->first += skipped;
   w->count -= skipped;
   if (w->count > 0) return MICA_OK;
-  return mica__fail(
-      MICA_E_FORMAT,
-      "%s: the first value to forecast is in row %lld, which leaves this part of the data without a whole window", path,
-      (long long)first + 1);
+  return mica__fail(MICA_E_FORMAT,
+                    "%s: the first value to forecast is in row %lld, after which this part of the data has fewer than "
+                    "%lld rows, the horizon",
+                    path, (long long)first + 1, (long long)w->horizon);
 }
 
 void mica__windows_measure(const mica__windows *w, size_t k, double *scale, double *mean, double *deviation,

@@ -137,7 +137,7 @@ mica_status mica__listed_lines(const char *name, const char *text, const char *c
     if (length) ends[count + 1] = ends[count] + (int64_t)length, count++;
     at += length + 1;
   }
-  if (status == MICA_OK && !count) status = mica__fail(MICA_E_FORMAT, "%s is empty", name);
+  if (status == MICA_OK && !count) status = mica__fail(MICA_E_FORMAT, "%s is empty, or has only empty lines", name);
   const mica_column_data texts = column_of(column, joined, ends);
   if (status == MICA_OK) status = mica_dataset_create(name, count, &texts, 1, data);
   status = own(data, (void **)&joined, status);
