@@ -47,6 +47,11 @@ static mica_status count_classes(mica_run *run, double *counts, int64_t classes)
 }
 
 static mica_status prepare(mica_run *run, const mica_column *label) {
+  if (!suits(label) && label->kind == MICA_COLUMN_KIND_CLASS)
+    return mica__fail(
+        MICA_E_FORMAT,
+        "%s: the column '%s' holds several classes per sample, not one; --task detect learns classes of boxes",
+        run->data, mica__run_answer_name(run, label));
   if (!suits(label))
     return mica__fail(MICA_E_FORMAT, "%s: the column '%s' holds a %s, not a class for each sample%s", run->data,
                       mica__run_answer_name(run, label), mica_column_kind_name(label->kind),

@@ -95,7 +95,8 @@ static mica_status prepare(mica_run *run, const mica_column *label) {
         run->task->name);
   MICA_TRY(mica_augment_parse(mica__common_settings_of(run).augment, &augment));
   if (augment.mixup > 0 || augment.cutmix > 0)
-    return mica__fail(MICA_E_INVALID, "%s blends classes, and the task %s learns to tell them apart",
+    return mica__fail(MICA_E_INVALID,
+                      "%s blends classes, and the task %s learns to tell them apart; leave it out of augment",
                       augment.mixup > 0 ? "mixup" : "cutmix", run->task->name);
   MICA_TRY(note_classes(run, label));
   return check_batch(run);

@@ -18,7 +18,7 @@ static int32_t suits(const mica_dataset *data) {
 /* --- facts --- */
 
 static mica_status note_ids(mica_run *run, const char *fact, const mica__id_names *ids, const char *path) {
-  if (!ids->count) return mica__fail(MICA_E_FORMAT, "%s: no %s is left to train on", path, fact);
+  if (!ids->count) return mica__fail(MICA_E_FORMAT, "%s: no %s are left to train on", path, fact);
   return mica__run_note(run, fact, (const char *const *)ids->names, (size_t)ids->count);
 }
 

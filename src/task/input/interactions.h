@@ -68,9 +68,11 @@ const char *mica__recommend_sampling_at(size_t i);
     .of = "objective=ranking", .fixed = true)                                                                          \
   X(S, CHOICE, sampling, "sampling", "popular", "NAME", "how negative items are drawn",                                \
     .names = mica__recommend_sampling_at, .of = "objective=ranking", .fixed = true)                                    \
-  X(S, REAL, l2, "l2", "", "W", "weight of the L2 penalty on rows read", .low = 0, .high = 1e6, .of = "model=mf|dlrm", \
-    .fixed = true)                                                                                                     \
-  X(S, FLAG, whole_tables, "whole-tables", "false", "", "update whole tables instead of the rows read", .fixed = true) \
+  X(S, REAL, l2, "l2", "", "W",                                                                                        \
+    "weight of the L2 penalty on the features of a batch's users and items (default: by model and objective)",         \
+    .low = 0, .high = 1e6, .of = "model=mf|dlrm", .fixed = true)                                                       \
+  X(S, FLAG, whole_tables, "whole-tables", "false", "",                                                                \
+    "update the features of all users and items in each step, not only of those in the batch", .fixed = true)          \
   X(S, INT, top, "top", "10", "K", "rank cut-off of hit, ndcg and recall", .low = 1, .high = 1000,                     \
     .of = "objective=ranking", .fixed = true)
 MICA__SETTINGS_STRUCT(recommend, RECOMMEND_SETTINGS);

@@ -17,7 +17,7 @@ static mica__holdout holdout_of(const mica_run *run) {
 
 static mica_status need_times(const mica_run *run, const mica__interactions *x, const char *path) {
   if (x->timed || holdout_of(run) != MICA__HOLDOUT_TIME) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s has no column of times, as 'timestamp', to split by", path);
+  return mica__fail(MICA_E_FORMAT, "%s has no column of times, such as 'timestamp', to split by", path);
 }
 
 /* Reads the file, and splits it if it is the run's own. */
@@ -26,7 +26,7 @@ static mica_status read_parted(const mica_run *run, const char *path, bool own, 
   const bool known = mica__recommend_facts_of(run).users.count > 0;
   MICA_TRY(mica__recommend_read(run, path, x));
   if (!mica__recommend_ranks(run) && !x->rated)
-    return mica__fail(MICA_E_FORMAT, "%s has no column of %s, as '%s'; --objective ranking needs none", path,
+    return mica__fail(MICA_E_FORMAT, "%s has no column of %s, such as '%s'; --objective ranking needs none", path,
                       mica__recommend_clicks(run) ? "clicks" : "ratings",
                       mica__recommend_clicks(run) ? "click" : "rating");
   MICA_TRY(need_times(run, x, path));

@@ -131,7 +131,8 @@ static mica_status fail_unlabelled(const mica_run *run) {
   const bool depths = run->task->head->numbers;
   const char *picture = mica_dataset_file(run->parts->whole, 0);
   if (picture) MICA_TRY(mica__pairs_check_types(picture, depths ? &mica__depth_pairing : &mica__mask_pairing));
-  return mica__fail(MICA_E_FORMAT, "%s: the task %s wants pictures and %s, or columns", run->data, run->task->name,
+  return mica__fail(MICA_E_FORMAT, "%s: the task %s wants pictures and %s, or a dataset with columns of both",
+                    run->data, run->task->name,
                     depths ? "depth maps: folders image and depth" : "masks: folders image and mask");
 }
 

@@ -104,8 +104,10 @@ static mica_status visit_part(mica_run *run, const mica_dataset *data, uint64_t 
 mica_status mica__strings_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user) {
   if (given->file_count) return mica__visit_files(run, given, visit_file, fn, user);
   if (given->data) return mica__visit_data(run, given, visit_part, fn, user);
-  return mica__fail(MICA_E_INVALID, "the task %s predicts from recordings and data (--data), not from texts",
-                    run->task->name);
+  return mica__fail(
+      MICA_E_INVALID,
+      "the task %s predicts from files of recordings, or from data with --data; not from texts or standard input",
+      run->task->name);
 }
 
 mica_status mica__strings_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user) {
