@@ -260,7 +260,9 @@ static int run(const cli_command *self, const void *given) {
     return CLI_USAGE;
   }
   if (lstat(v->to, &about) == 0 && !(v->force && S_ISREG(about.st_mode)))
-    return cli_fail(self, S_ISREG(about.st_mode) ? "%s is there already; --force writes over it" : "%s is not a file",
+    return cli_fail(self,
+                    S_ISREG(about.st_mode) ? "%s is there already; --force writes over it"
+                                           : "%s is not a regular file, and is not written over; name another file",
                     v->to);
   return from ? from_onnx(self, v) : to_onnx(self, v);
 }

@@ -54,7 +54,8 @@ static int run(const cli_command *self, const void *given) {
     cli_fail(self, "--onnx FILE is missing; mica export --help shows the usage");
     return CLI_USAGE;
   }
-  if (lstat(v->onnx, &about) == 0 && !S_ISREG(about.st_mode)) return cli_fail(self, "%s is not a file", v->onnx);
+  if (lstat(v->onnx, &about) == 0 && !S_ISREG(about.st_mode))
+    return cli_fail(self, "%s is not a regular file, and is not written over; name another file", v->onnx);
   if (lstat(v->onnx, &about) == 0 && !v->force)
     return cli_fail(self, "%s is there already; --force writes over it", v->onnx);
   if (status == CLI_OK) status = cli_open_run(self, v->run, v->device, &engine, &trained);

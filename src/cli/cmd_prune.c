@@ -20,7 +20,8 @@ static const cli_option options[] = {
     CLI_ROW("data", struct values, data, .value = "DATA", .help = "data to train on (default: the run's)"),
     CLI_ROW("flops", struct values, flops, .value = "SHARE", .help = "share of the FLOPs to remove (default 0.5)"),
     CLI_ROW("method", struct values, method, .value = "NAME", .names = mica_prune_method_name,
-            .help = "how channels are chosen: magnitude of weights, or taylor, effect on the loss (default magnitude)"),
+            .help = "what is removed first: channels with the smallest weights (magnitude), or with the least effect "
+                    "on the loss (taylor) (default magnitude)"),
     CLI_ROW("steps", struct values, steps, .value = "N",
             .help = "pruning steps, with an epoch of training after each (default 3)"),
     CLI_ROW("masks", struct values, masks, .value = "SHARE",

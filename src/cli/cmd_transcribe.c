@@ -137,12 +137,12 @@ static int check_kind(const cli_command *self, const struct values *v, bool whis
                  {"text-order", s->order}, {"text-weight", s->weight}, {"text-bonus", s->bonus}};
   for (size_t i = 0; whisper && i < sizeof of_runs / sizeof *of_runs; i++)
     if (of_runs[i].given) {
-      cli_fail(self, "--%s is for speech runs; %s is a Whisper model", of_runs[i].name, v->model);
+      cli_fail(self, "--%s is for speech runs; %s is a published model", of_runs[i].name, v->model);
       return CLI_USAGE;
     }
   const char *name = whisper ? NULL : cli_whisper_given(&v->whisper);
   if (!name) return CLI_OK;
-  cli_fail(self, "--%s is for Whisper models; %s is a speech run", name, v->model);
+  cli_fail(self, "--%s is for Whisper models; %s is not one", name, v->model);
   return CLI_USAGE;
 }
 

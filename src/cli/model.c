@@ -78,7 +78,10 @@ int cli_model_write(const cli_command *self, const char *from, const char *adapt
   struct stat about;
   if (is_same(from, to)) return cli_fail(self, "%s is the model itself; name another file", to);
   if (lstat(to, &about) == 0 && !(force && S_ISREG(about.st_mode)))
-    return cli_fail(self, S_ISREG(about.st_mode) ? "%s is there already; choose another name" : "%s is not a file", to);
+    return cli_fail(self,
+                    S_ISREG(about.st_mode) ? "%s is there already; choose another name"
+                                           : "%s is not a regular file, and is not written over; name another file",
+                    to);
   if (mica_foundation_open(from, NULL, &model) != MICA_OK) return cli_fail_library(self);
   int status = CLI_OK;
   if ((adapter && mica_foundation_adapter_open(model, adapter, &addition) != MICA_OK) ||

@@ -31,7 +31,7 @@ ends 1 '' '*there is no file or folder *none*'
 run export "$folder" --onnx "$model" --opset 12
 ends 2 '' '*opset*17*23*'
 run export "$folder" --onnx "$work/pictures"
-ends 1 '' '*pictures is not a file*'
+ends 1 '' '*pictures is not a regular file*'
 touch "$work/file"
 run export "$folder" --onnx "$work/file/model.onnx"
 ends 1 '' '*cannot*file*'
