@@ -45,7 +45,8 @@ static mica_status take_program(const mica_engine *engine, parts *p, mica__hash 
     take_part(p, key, file, size, false);
   } else {
     return mica__fail(MICA_E_STATE,
-                      "a kernel that has run is no longer in the cache directory %s; raise the cache's size limit",
+                      "a kernel that has run is no longer in the cache directory %s: it was deleted there, or was too "
+                      "much for the cache's size limit",
                       engine->cache_dir);
   }
   return MICA_OK;

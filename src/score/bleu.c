@@ -212,7 +212,7 @@ static void count_grams(const sentence *sentences, size_t n, const int32_t *ids,
 static mica_status add_counts(const sentence *sentences, size_t n, mica_bleu *sums) {
   int64_t all = 0, closest = -1;
   for (size_t s = 0; s < n; s++) all += sentences[s].count;
-  if (all > INT32_MAX) return mica__fail(MICA_E_OVERFLOW, "a sentence has too many words to count");
+  if (all > INT32_MAX) return mica__fail(MICA_E_OVERFLOW, "a sentence and its references have too many words to count");
   for (size_t s = 1; s < n; s++) {
     const int64_t length = sentences[s].count, off = llabs(length - sentences[0].count);
     const int64_t best = llabs(closest - sentences[0].count);

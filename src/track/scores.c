@@ -81,7 +81,7 @@ static mica_status sort(tracks *t, const mica_track_box *boxes, size_t count, bo
   for (size_t i = 0; i < count; i++) {
     if (counted && boxes[i].score == 0) continue;
     if (boxes[i].id < 0)
-      return mica__fail(MICA_E_INVALID, "mica_track_evaluate: a %s box of frame %lld has no id", which,
+      return mica__fail(MICA_E_INVALID, "mica_track_evaluate: a %s box of frame %lld has no id of 0 or more", which,
                         (long long)boxes[i].frame);
     if (!mica__box_is_sound(boxes[i].box))
       return mica__fail(

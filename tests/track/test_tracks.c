@@ -345,7 +345,7 @@ START_TEST(wrong_tracks_are_refused) {
   refused(mica_track_evaluate(two, 2, &good, 1, 0, &s), "frame 4 has two true boxes with the id 1");
   refused(mica_track_evaluate(&good, 1, two, 2, 0, &s), "frame 4 has two found boxes with the id 1");
   other.id = -1;
-  refused(mica_track_evaluate(&good, 1, &other, 1, 0, &s), "a found box of frame 4 has no id");
+  refused(mica_track_evaluate(&good, 1, &other, 1, 0, &s), "a found box of frame 4 has no id of 0 or more");
   other = good, other.box[2] = 0;
   refused(mica_track_evaluate(&other, 1, &good, 1, 0, &s), "a true box of frame 4 must have sides");
   refused(mica_track_evaluate(&good, 1, &good, 1, 2, &s), "overlap must be 0 to 1, not 2");
