@@ -236,7 +236,7 @@ static mica_status explain_shape(const mica_run *run, mica_status status) {
   int64_t side = 1;
   if (takes_size(run, channels, height, width)) return status;
   while (side <= MOST_LEAST_SIDE && !takes_size(run, channels, side, side)) side++;
-  if (side > MOST_LEAST_SIDE) return status;
+  if (side > MOST_LEAST_SIDE || (height >= side && width >= side)) return status;
   return mica__fail(MICA_E_SHAPE,
                     "pictures of %lldx%lld are too small for the network %s: their sides must be at least %lld "
                     "(--size %lld, for pictures in folders)",

@@ -66,8 +66,10 @@ mica_status mica__run_fill(const mica_run *run, mica_dataset *data) {
   if (!schema || !has_rows(run) || !schema->numbers) return MICA_OK;
   if (!fills)
     return lacks_numbers(schema) && mica__run_missing(run) != MICA_MISSING_REFUSE
-               ? mica__fail(MICA_E_FORMAT, "%s has missing cells, but the run has no values to fill in for them",
-                            mica_dataset_name(data))
+               ? mica__fail(
+                     MICA_E_FORMAT,
+                     "%s has missing cells, but the run has no values to fill in for them; write values into the table",
+                     mica_dataset_name(data))
                : MICA_OK;
   const char **names = calloc(count + 1, sizeof *names);
   if (!names) return mica__fail_nomem("a run");

@@ -174,7 +174,9 @@ static mica_status visit_rows(walk *w, mica__records *r) {
   bool found = false;
   MICA_TRY(mica__records_find_delimiter(r));
   MICA_TRY(mica__records_next(r, &found));
-  if (!found) return mica__fail(MICA_E_FORMAT, "%s is empty: there is nothing to translate", r->name);
+  if (!found)
+    return mica__fail(MICA_E_FORMAT,
+                      "%s is empty, or has only blank lines and comments (#): there is nothing to translate", r->name);
   const size_t width = r->count;
   MICA_TRY(find_sides(w->pairs, r, &s));
   if (s.header) MICA_TRY(mica__records_next(r, &found));

@@ -28,7 +28,8 @@ static mica_status take_prompt(const mica_run *run, const mica__writer *w, const
   const int64_t context = w->network.sequence.context;
   char name[32];
   snprintf(name, sizeof name, "prompt %zu", b + 1);
-  if (bytes > INT32_MAX) return mica__fail(MICA_E_INVALID, "prompt %zu is too long", b + 1);
+  if (bytes > INT32_MAX)
+    return mica__fail(MICA_E_INVALID, "prompt %zu has %zu bytes, but may have at most %d", b + 1, bytes, INT32_MAX);
   if (!bytes) return mica__fail(MICA_E_INVALID, "prompt %zu is empty", b + 1);
   MICA_TRY(w->encode(run, name, texts->prompts[b], bytes, ids));
   if (!ids->count) return mica__fail(MICA_E_INVALID, "prompt %zu has no tokens", b + 1);
