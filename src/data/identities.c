@@ -143,8 +143,9 @@ static mica_status check_pairs(const char *path, const mica__unseen *how, const 
   }
   free(counts);
   if (pairs) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s: no class has two samples; the task %s learns from samples of the same class",
-                    path, how->task);
+  return mica__fail(MICA_E_FORMAT,
+                    "%s: no class to train on has two samples; the task %s learns from samples of the same class", path,
+                    how->task);
 }
 
 /* --- numbers of classes --- */

@@ -261,7 +261,7 @@ run $clicks --categorical fax --out "$work/wrong"
 ends 2 '' "mica train: categorical: no table has a column 'fax'"
 # shellcheck disable=SC2086
 run $clicks --separator '||' --out "$work/wrong"
-ends 2 '' 'mica train: separator must be one character, not "||"'
+ends 2 '' 'mica train: separator must be one ASCII character, not "||"'
 # shellcheck disable=SC2086
 run $train --objective ranking --model dlrm --out "$work/wrong"
 ends 2 '' 'mica train: the task recommend with the objective ranking trains *'

@@ -139,7 +139,7 @@ for name in ann bob cat dan eve; do
   cp "$work/voices/$name/1.wav" "$work/single/$name"
 done
 run train --task verify --data "$work/single" --quiet --out "$work/no"
-ends 1 '*' '*no class has two samples*'
+ends 1 '*' '*no class to train on has two samples*'
 run train --task verify --data "$work/voices" --unseen bob,max --quiet --out "$work/no"
 ends 2 '*' "*unseen: *voices has no class 'max'*"
 run train --task verify --data "$work/voices" --unseen 1 --quiet --out "$work/no"

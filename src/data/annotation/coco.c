@@ -83,7 +83,7 @@ static mica_status sort(const reading *r, const cJSON *list, const char *what, e
     double id;
     MICA_TRY(take_id(r, item, "id", &id));
     if (isnan(id))
-      return mica__fail(MICA_E_FORMAT, "%s: number %zu of \"%s\" has no id that is a number", r->name, *count, what);
+      return mica__fail(MICA_E_FORMAT, "%s: element %zu of \"%s\" has no id that is a number", r->name, *count, what);
     entries[*count] = (entry){id, *count, item};
     ++*count;
   }

@@ -246,7 +246,8 @@ static mica_status read_table(mica__records *r, mica_status (*parse)(mica__recor
   bool found = false;
   MICA_TRY(mica__records_find_delimiter(r));
   MICA_TRY(mica__records_next(r, &found));
-  return found ? parse(r, user) : mica__fail(MICA_E_FORMAT, "%s is empty", r->name);
+  return found ? parse(r, user)
+               : mica__fail(MICA_E_FORMAT, "%s is empty, or has only blank lines and comments (#)", r->name);
 }
 
 static mica_status read_both(mica__records *nodes, mica__records *edges, reading *to) {

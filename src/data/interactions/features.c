@@ -283,7 +283,8 @@ static mica_status read_table(reader *r) {
   const size_t side = (size_t)r->side;
   mica__records_rewind(r->records);
   MICA_TRY(mica__records_next(r->records, &found));
-  if (!found) return mica__fail(MICA_E_FORMAT, "%s is empty", r->records->name);
+  if (!found)
+    return mica__fail(MICA_E_FORMAT, "%s is empty, or has only blank lines and comments (#)", r->records->name);
   MICA_TRY(r->config->known ? find_columns(r) : take_columns(r));
   MICA_TRY(look(r));
   MICA_TRY(allocate(r));

@@ -200,7 +200,8 @@ static mica_status read_head(table *t, const mica__interaction_columns *columns,
   bool found = false;
   MICA_TRY(mica__records_find_delimiter(t->records));
   MICA_TRY(mica__records_next(t->records, &found));
-  if (!found) return mica__fail(MICA_E_FORMAT, "%s is empty", t->records->name);
+  if (!found)
+    return mica__fail(MICA_E_FORMAT, "%s is empty, or has only blank lines and comments (#)", t->records->name);
   MICA_TRY(find_columns(t, columns));
   x->rated = t->at[RATING] != SIZE_MAX;
   x->timed = t->at[TIME] != SIZE_MAX;
@@ -285,7 +286,8 @@ static mica_status read_side(void *user, mica__records *records) {
   bool found = false;
   mica_status status = mica__records_find_delimiter(records);
   if (status == MICA_OK) status = mica__records_next(records, &found);
-  if (status == MICA_OK && !found) status = mica__fail(MICA_E_FORMAT, "%s is empty", records->name);
+  if (status == MICA_OK && !found)
+    status = mica__fail(MICA_E_FORMAT, "%s is empty, or has only blank lines and comments (#)", records->name);
   if (status == MICA_OK) status = find_column(&t, k, NULL);
   free(t.text);
   MICA_TRY(status);

@@ -109,8 +109,8 @@ static mica_status check_row(const mica_loader *loader, const mica__carried *c, 
                       about->name);
   if (row->most < 0 || (row->pad != 0 && mica_dtype_kind_of(c->dtype) == MICA_DTYPE_KIND_FLOAT))
     return mica__fail(MICA_E_INVALID,
-                      "%s: column \"%s\": the longest length must be 0 or above, and numbers can only be padded by 0",
-                      name, about->name);
+                      "%s: column \"%s\": most must be 0 or above, and pad must be 0 if the column is of floats", name,
+                      about->name);
   return MICA_OK;
 }
 

@@ -112,7 +112,8 @@ static mica_status read_path(const char *name, const mica_dataset *all, const mi
   free(cell);
   if (status == MICA_OK) status = mica__text_status(&text);
   if (status == MICA_OK && access(text.data, F_OK) != 0)
-    status = mica__fail(MICA_E_NOT_FOUND, "%s line %llu: column \"%s\" names %s: there is no such file", name,
+    status = mica__fail(MICA_E_NOT_FOUND,
+                        "%s line %llu: column \"%s\" names %s: there is no such file, or it cannot be read", name,
                         (unsigned long long)line, field->name, text.data);
   if (status == MICA_OK)
     *path = text.data;

@@ -49,7 +49,7 @@ static mica_status find_header(mica__inference *in) {
   mica__records *r = in->records;
   bool found = false, named = false, numbered = false;
   MICA_TRY(mica__records_next(r, &found));
-  if (!found) return mica__fail(MICA_E_FORMAT, "%s is empty", r->name);
+  if (!found) return mica__fail(MICA_E_FORMAT, "%s is empty, or has only blank lines and comments (#)", r->name);
   const size_t n = in->schema->columns = r->count;
   if (n < 2 && !in->config->like && is_yaml(r->name))
     return mica__fail(MICA_E_FORMAT,
