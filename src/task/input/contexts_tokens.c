@@ -60,7 +60,7 @@ mica_status mica__contexts_tokenizer(mica_run *run) {
   if (!run->parts->whole) return mica__run_make_tokenizer(run, NULL, NULL);
   mica__texts texts = {.data = data, .column = text_column(data)};
   if (texts.column == mica_dataset_column_count(data))
-    return mica__fail(MICA_E_FORMAT, "%s has tokens already: --tokenizer is for texts", run->data);
+    return mica__fail(MICA_E_FORMAT, "%s has tokens already, and --tokenizer is for texts; leave it out", run->data);
   mica_status status = mica__run_make_tokenizer(run, mica__texts_next, &texts);
   mica__texts_free(&texts);
   return status;

@@ -75,7 +75,8 @@ static mica_status make_outline(mica_run *run) {
   static const int32_t none[1];
   const mica__frame_facts facts = facts_of(run);
   if (facts.input.count != 3 || !facts.classes.count)
-    return mica__fail(MICA_E_FORMAT, "%s has no classes, or no pictures", run->folder);
+    return mica__fail(MICA_E_FORMAT, "%s is damaged: config.json holds no classes, or no size of pictures",
+                      run->folder);
   const double *input = facts.input.list;
   const mica_column_data columns[] = {
       {.column = {"image", MICA_COLUMN_KIND_IMAGE, MICA_U8,

@@ -54,7 +54,7 @@ static mica_status read_file(const mica_run *run, const char *path, mica__intera
       .clicks_from = s.clicks_from,
       .features = takes ? &features : NULL};
   if (strlen(s.separator) != 1)
-    return mica__fail(MICA_E_INVALID, "separator must be one character, not \"%s\"", s.separator);
+    return mica__fail(MICA_E_INVALID, "separator must be one ASCII character, not \"%s\"", s.separator);
   if (takes) MICA_TRY(mica__features_recall(run, &out->features));
   MICA_TRY(mica__interactions_open(path, &config, each, user, out));
   /* The run's own data take features from the tables of users and items beside them; other data have them recalled. */

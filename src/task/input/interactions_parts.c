@@ -63,9 +63,10 @@ mica_status mica__recommend_open(const mica_run *run, const char *path, const mi
   const mica_part part = config->part;
   const bool own = mica__recommend_owns(run, path);
   if (!own && mica__recommend_ranks(run))
-    return mica__fail(MICA_E_UNSUPPORTED,
-                      "%s cannot be tested on: rankings are tested only on samples held out of the training data",
-                      path);
+    return mica__fail(
+        MICA_E_UNSUPPORTED,
+        "%s cannot be tested on: rankings are tested only on samples held out of the training data; leave out --data",
+        path);
   if (!own && part != MICA_PART_TRAIN) return no_part(path, part);
   mica__interactions *x = calloc(1, sizeof *x);
   if (!x) return mica__fail_nomem(path);
