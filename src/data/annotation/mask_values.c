@@ -76,8 +76,10 @@ static mica_status add_class(mica__mask_table *t, uint32_t value, const char *na
   for (int32_t c = 0; c < t->classes; c++)
     if (!strcmp(t->names[c], printable)) {
       free(printable);
-      return mica__fail(MICA_E_INVALID,
-                        "mask-values: two values have the name \"%.80s\"; each class needs its own value", t->names[c]);
+      return mica__fail(
+          MICA_E_INVALID,
+          "mask-values: two values have the name \"%.80s\"; a class has one value, so give each value another name",
+          t->names[c]);
     }
   t->values[t->classes] = value;
   t->names[t->classes++] = printable;
