@@ -122,9 +122,10 @@ static mica_status check_input(const mica_run *run) {
   mica_shape sample = {.rank = (int32_t)input.count + 1, .dim = {MICA_DYNAMIC}};
   if (mica_onnx_input_count(run->networks->network) != 1 || port.kind != MICA_ONNX_KIND_TENSOR || !port.has_dtype)
     return mica__fail(MICA_E_UNSUPPORTED,
-                      "%s has %zu inputs; a model to train must have exactly one, a tensor of a known type; masks and "
+                      "%s has %zu input%s; a model to train must have exactly one, a tensor of a known type; masks and "
                       "token types cannot be made from data",
-                      path_of(run), mica_onnx_input_count(run->networks->network));
+                      path_of(run), mica_onnx_input_count(run->networks->network),
+                      mica_onnx_input_count(run->networks->network) == 1 ? " of another kind" : "s");
   if (port.dtype != MICA_F32 && port.dtype != MICA_F16 && port.dtype != MICA_BF16) MICA_TRY(check_ids(run, &port));
   if (mica__run_categories(run))
     return mica__fail(MICA_E_UNSUPPORTED, "a model in ONNX cannot take columns of classes; leave them out with ignore");
