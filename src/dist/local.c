@@ -50,9 +50,10 @@ static mica_status meet(hub *h, letter *own) {
     return MICA_OK;
   }
   if (other->bytes != own->bytes)
-    return mica__fail(MICA_E_STATE, "rank %d sends %zu bytes but rank %d expects %zu: the ranks run different programs",
-                      (int)own->from, own->sends ? own->bytes : other->bytes, (int)own->to,
-                      own->sends ? other->bytes : own->bytes);
+    return mica__fail(
+        MICA_E_STATE,
+        "rank %d sends %zu bytes but rank %d expects %zu: the ranks differ in their programs, settings or data",
+        (int)own->from, own->sends ? own->bytes : other->bytes, (int)own->to, own->sends ? other->bytes : own->bytes);
   *at = other->next;
   memcpy(own->sends ? other->data : own->data, own->sends ? own->data : other->data, own->bytes);
   own->done = other->done = true;

@@ -130,7 +130,10 @@ static bool uses(const mica_item *item) {
 mica_status mica_report_add(mica_report *report, const mica_item *item) {
   if (!report || !item || !item->name || !*item->name || !report->count)
     return mica__fail(MICA_E_INVALID, "mica_report_add: there is no section, no item or no name");
-  if (!uses(item)) return mica__fail(MICA_E_INVALID, "mica_report_add: '%s' has no content for its kind", item->name);
+  if (!uses(item))
+    return mica__fail(MICA_E_INVALID,
+                      "mica_report_add: '%s' does not have the content, columns and shape that its kind needs",
+                      item->name);
   section *last = &report->sections[report->count - 1];
   const size_t cells = item->rows * item->columns;
   if (item->columns && cells / item->columns != item->rows)

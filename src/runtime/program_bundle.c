@@ -183,9 +183,12 @@ mica_status mica__program_bundle_fits(const mica__program_bundle *b, const mica_
     field(b, "device", device, sizeof device);
     field(b, "driver", driver, sizeof driver);
     field(b, "platform version", platform, sizeof platform);
-    status = mica__fail(MICA_E_STATE, "%s is for Mica %s on %s, driver %s (%s); this is Mica %s on %s, driver %s (%s)",
-                        b->path, version, device, driver, platform, MICA_VERSION_STRING, d->name, d->driver,
-                        d->platform_version);
+    const bool same = !strcmp(version, MICA_VERSION_STRING) && !strcmp(device, d->name) && !strcmp(driver, d->driver) &&
+                      !strcmp(platform, d->platform_version);
+    status =
+        mica__fail(MICA_E_STATE, "%s is for Mica %s on %s, driver %s (%s); this is Mica %s on %s, driver %s (%s)%s",
+                   b->path, version, device, driver, platform, MICA_VERSION_STRING, d->name, d->driver,
+                   d->platform_version, same ? ", with another platform or version of OpenCL C" : "");
   }
   mica__text_free(&text);
   return status;
