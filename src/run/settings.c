@@ -219,11 +219,11 @@ static mica_status check_number(const mica_setting_row *row, const char *value) 
   const double number = mica__strtod(value, &end);
   /* The number may have neither leading blanks nor hexadecimal digits. */
   const bool plain = !strpbrk(value, " \t\n\v\f\rxX");
-  if (end != value && !*end && plain && number >= row->low && number <= row->high &&
-      (!whole || number == floor(number)) && (!whole || !strpbrk(value, ".eExX")))
-    return MICA_OK;
-  return mica__fail(MICA_E_INVALID, "%s wants a %snumber from %.15g to %.15g, not \"%s\"", row->name,
-                    whole ? "whole " : "", row->low, row->high, value);
+  const bool right =
+      end != value && !*end && number >= row->low && number <= row->high && (!whole || number == floor(number));
+  if (right && plain && (!whole || !strpbrk(value, ".eExX"))) return MICA_OK;
+  return mica__fail(MICA_E_INVALID, "%s wants a %snumber from %.15g to %.15g, not \"%s\"%s", row->name,
+                    whole ? "whole " : "", row->low, row->high, value, right ? "; write it in plain digits" : "");
 }
 
 static mica_status check_value(const mica_setting_row *row, const char *value) {
