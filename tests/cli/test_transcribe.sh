@@ -152,7 +152,7 @@ bad() {
   [ ! -e "$work/bad" ] || fault 'a failed training leaves a folder'
 }
 bad 'none.wav\tabc' "$work/train/bad.tsv:3: cannot read $work/train/none.wav: *"
-bad 'alone' "$work/train/bad.tsv:3: a line must be a recording's file, a tab and its text"
+bad 'alone' "$work/train/bad.tsv:3: the line lacks the file of a recording or its text; a tab separates the two"
 bad '\tabc' "$work/train/bad.tsv:3: the name of the recording is empty*"
 bad "$name.wav\t\377" "$work/train/bad.tsv:3: the text is not UTF-8 at byte 1"
 bad "$name.wav\t$(printf '%0200d' 0)" "$work/train/bad.tsv:3: a text of 200 letters needs 399 steps of the network, *"

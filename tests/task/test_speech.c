@@ -44,7 +44,7 @@ END_TEST
 
 START_TEST(wrong_lines_are_named) {
   static const char *const wrong[][2] = {
-      {"a.wav\tb\nalone\n", "list.tsv:2: a line must be a recording's file"},
+      {"a.wav\tb\nalone\n", "list.tsv:2: the line lacks the file of a recording"},
       {"a.wav\tb\n\tc\n", "list.tsv:2: the name of the recording is empty"},
       {"a.wav\tb\xff\n", "list.tsv:1: the text is not UTF-8 at byte 2"},
       {"a.wav\t\xed\xa0\x80\n", "list.tsv:1: the text is not UTF-8 at byte 1"},

@@ -141,7 +141,9 @@ mica_status mica__speech_list_read(const char *name, const char *folder, const c
     if (!columns) columns = count;
     if (line == 1 && read_header(cells, count, &where)) continue;
     if (count <= where.file || count <= where.text)
-      return mica__fail(MICA_E_FORMAT, "%s:%d: a line must be a recording's file, a tab and its text", name, (int)line);
+      return mica__fail(MICA_E_FORMAT,
+                        "%s:%d: the line lacks the file of a recording or its text; a tab separates the two", name,
+                        (int)line);
     if (count != columns)
       return mica__fail(MICA_E_FORMAT,
                         "%s:%d: the line has %zu columns, but the first one has %zu; texts cannot contain tabs", name,
