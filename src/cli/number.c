@@ -6,7 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PLAINLY "; write it in plain digits" /* added if only the notation is wrong, as of 0x10 and 5.0 */
+
 bool cli_is_plain(const char *text) { return !strpbrk(text, " \t\n\v\f\rxX"); }
+
+static bool is_between(const char *text, double low, double high) {
+  char *rest = NULL;
+  const double value = strtod(text, &rest);
+  return rest != text && !*rest && value >= low && value <= high;
+}
 
 int cli_number(const cli_command *self, const char *name, const char *text, double low, double high, double *number) {
   char *rest = NULL;
@@ -16,7 +24,8 @@ int cli_number(const cli_command *self, const char *name, const char *text, doub
     *number = value;
     return CLI_OK;
   }
-  cli_fail(self, "--%s wants a number from %g to %g, not \"%s\"", name, low, high, text);
+  cli_fail(self, "--%s wants a number from %g to %g, not \"%s\"%s", name, low, high, text,
+           is_between(text, low, high) ? PLAINLY : "");
   return CLI_USAGE;
 }
 
@@ -35,7 +44,11 @@ int cli_integer(const cli_command *self, const char *name, const char *text, int
     *number = value;
     return CLI_OK;
   }
-  cli_fail(self, "--%s wants a whole number from %" PRId64 " to %" PRId64 ", not \"%s\"", name, low, high, text);
+  const bool fits = !errno;
+  const double real = strtod(text, NULL);
+  const bool right = fits && is_between(text, (double)low, (double)high) && real == floor(real);
+  cli_fail(self, "--%s wants a whole number from %" PRId64 " to %" PRId64 ", not \"%s\"%s", name, low, high, text,
+           right ? PLAINLY : "");
   return CLI_USAGE;
 }
 
