@@ -53,10 +53,11 @@ mica_status mica__layout_parse(const char *text, int32_t ranks, mica__layout *la
   const int64_t inner = (int64_t)l.pipe * l.tensor;
   if (!l.data && ranks % inner == 0) l.data = (int32_t)(ranks / inner);
   if (l.data * inner != ranks)
-    return mica__fail(MICA_E_INVALID,
-                      "parallel: \"%.80s\" needs %s%lld ranks, but there %s %d; start them with mpirun or --devices",
-                      text ? text : "", l.data ? "" : "a multiple of ", (long long)(l.data ? l.data * inner : inner),
-                      ranks == 1 ? "is" : "are", (int)ranks);
+    return mica__fail(
+        MICA_E_INVALID,
+        "parallel: \"%.80s\" needs %s%lld ranks, but there %s %d; start as many as it needs with mpirun or --devices",
+        text ? text : "", l.data ? "" : "a multiple of ", (long long)(l.data ? l.data * inner : inner),
+        ranks == 1 ? "is" : "are", (int)ranks);
   *layout = l;
   return MICA_OK;
 }

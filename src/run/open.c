@@ -107,7 +107,9 @@ static mica_status check_file(const char *path) {
   if (within && slash)
     return mica__fail(MICA_E_INVALID, "%s is a file of the run in %.*s: name that folder", path,
                       slash > path ? (int)(slash - path) : 1, path);
-  if (within) return mica__fail(MICA_E_INVALID, "%s is a file of the run in this folder: name the folder, as .", path);
+  if (within)
+    return mica__fail(MICA_E_INVALID, "%s is a file of the run in this folder: name the folder instead, which is .",
+                      path);
   if (!strcmp(name, MICA__NETWORK_FILE)) return MICA_OK;
   return mica__fail(MICA_E_INVALID,
                     "%s cannot be opened as a model; name the folder of a run, or a model that mica export wrote",
