@@ -66,6 +66,9 @@ static mica_status prepare(mica_run *run, const mica_column *label) {
   const size_t column = mica_dataset_column_index(run->parts->whole, label->name);
   const size_t count = label->shape.rank ? (size_t)label->shape.dim[0] : 1;
   mica_augment_config augment;
+  if (!suits(label) && label->kind == MICA_COLUMN_KIND_NUMBER)
+    return mica__fail(MICA_E_FORMAT, "%s: the column '%s' must hold one number per sample, or a list of equal length",
+                      run->data, mica__run_answer_name(run, label));
   if (!suits(label))
     return mica__fail(MICA_E_FORMAT, "%s: the column '%s' holds a %s, not a number for each sample%s", run->data,
                       mica__run_answer_name(run, label), mica_column_kind_name(label->kind),

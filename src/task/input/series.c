@@ -76,7 +76,8 @@ static mica_status say(mica_run *run, const mica__windows *w) {
                               "windows of %lld rows, a horizon of %lld, no season; --season N sets a season of N rows",
                               (long long)w->window, (long long)w->horizon));
   MICA_TRY(mica__windows_remark(run, mica_dataset_name(run->parts->whole), w));
-  return s->unused ? mica__run_remark(run, "%zu columns that are neither numbers nor times are not used", s->unused)
+  return s->unused ? mica__run_remark(run, "%zu column%s neither numbers nor times and %s not used", s->unused,
+                                      s->unused == 1 ? " holds" : "s hold", s->unused == 1 ? "is" : "are")
                    : MICA_OK;
 }
 
