@@ -41,7 +41,7 @@ MICA__LOWER(ml_linear_classifier) {
   if (!two && count != classes.count)
     return mica__lower_fail(
         l, node, MICA_E_SHAPE,
-        "there are %lld scores per row for %lld classes; they must be as many, or 1 score for 2 classes",
+        "there are %lld scores per row for %lld classes; they must be equal, or 1 score for 2 classes",
         (long long)count, (long long)classes.count);
   mica__ml_give_labels(l, node, &classes, mica__ml_best(scores, 0));
   mica__lower_result(l, node, 1, two ? mica__ml_two(scores, post, true) : mica__ml_transform(scores, post));
