@@ -49,9 +49,8 @@ static const mica__int8 *problem_of(const mica__task *task) { return task->probl
 
 static const char *unable(const void *problem) {
   const mica__int8 *p = problem;
-  const mica_dtype to = p->attrs->to;
   if (!p->conv) return "the product is one of matrices";
-  if (to != MICA_I8 && to != MICA_U8) return "results are not bytes";
+  if (p->attrs->to != MICA_I8 && p->attrs->to != MICA_U8) return "results are not bytes";
   if (mica_tensor_dtype(p->in[MICA__INT8_SECOND]) != MICA_I8 || p->in[MICA__INT8_SECOND_ZERO])
     return "filters are unsigned or have a zero point";
   return NULL;
