@@ -156,8 +156,9 @@ static bool take_fact(mica_run *run, const char *name, const cJSON *list, mica_s
   return good;
 }
 
-/* Rewrites a value that older versions accepted into today's form: numbers with leading blanks or in hexadecimal,
- * blanks within lists of numbers, a trailing comma. Appends nothing if the value has none of these. */
+/* Writes a value that older versions accepted in today's form. Lists (class-weights, augment) lose blanks and a
+ * comma at the end; any other value that is one number, perhaps in hexadecimal or after blanks, becomes a decimal
+ * one. Appends nothing for other values, nor for a list that has nothing left. */
 static void modernise(const char *name, const char *value, mica__text *text) {
   const bool list = !strcmp(name, "class-weights") || !strcmp(name, "augment");
   char *end = NULL;

@@ -57,7 +57,8 @@ static void share_by(const double *speeds, int32_t ranks, int64_t batch, int64_t
   }
 }
 
-/* Sets shares that differ between ranks; config points to them from now on. */
+/* Divides the batch by the ranks' speeds, or evenly if none are given. config gets all shares, which belong to
+ * run->ranks, and this rank's share as its batch. */
 static mica_status share_unevenly(mica_run *run, mica_loader_config *config) {
   const int32_t replicas = run->ranks->layout.data;
   double *speeds = calloc((size_t)replicas, sizeof *speeds);

@@ -172,8 +172,8 @@ static inline bool mica__train_patience_over(const mica_trainer *trainer) {
   return trainer->config.patience && trainer->progress.worse >= trainer->config.patience;
 }
 
-/* Writes a checkpoint's weights for prediction into a weights file, with moving averages if they exist. The trainer's
- * weights do not change. */
+/* Writes the weights that prediction uses from a checkpoint into a weights file: of each weight its moving average
+ * or, if the checkpoint has none, the weight itself. The trainer's weights do not change. */
 MICA__SHARED mica_status mica__train_extract(const mica_trainer *trainer, const char *checkpoint, const char *path,
                                              const mica_safetensors_pair *metadata, size_t count);
 

@@ -91,7 +91,7 @@ ends 2 '' '*'
 run tokenizer train --data "$work/lines.txt"
 ends 2 '' '*needs --data and --out; the kind byte needs only --out'
 run tokenizer train --data "$work/none.txt" --out "$work/none.json"
-ends 1 '' '*there is no dataset *none.txt'
+ends 1 '' '*there is no dataset *none.txt*'
 run tokenizer train --data "$work/lines.txt" --size x --out "$work/none.json"
 ends 2 '' '*--size*'
 run tokenizer train --data "$work/lines.txt" --size 20 --out "$work/none.json"

@@ -11,10 +11,10 @@
  * A work-group owns a tile of the result (common/gpu/local_tile.clh). The loop over the depth has no condition: reads
  * of padding get the zero behind P, and columns beyond the last one repeat it.
  *
- * phase_begins: the first work-group of each phase, and its DEPTH. FLAT: the pixels of the result are the columns of an
- * image one after the other. ALONE: only one phase has taps, the one that begins at the first pixel. It then also
- * finishes the pixels between its own, whose sums are 0. NDRange: THREADS * (sum over phases of tiles of rows * tiles
- * of columns * G); work-group (THREADS).
+ * phase_begins: the first work-group of each phase, and its DEPTH. FLAT: there is one phase, and its pixels are all
+ * pixels of the result in the same order. ALONE: only one phase has taps, the one that begins at the first pixel. It
+ * then also finishes the pixels between its own, whose sums are 0. NDRange: THREADS * (sum over phases of tiles of rows *
+ * tiles of columns * G); work-group (THREADS).
  *
  * DIMS: dimensions that taps move in: 2 height and width, 3 depth too. PHASES: phases of the launch, 1 or up to 4.
  * REQD_SUBGROUP: work-items of an Intel thread; 0: the compiler chooses. */

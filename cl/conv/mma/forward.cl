@@ -12,13 +12,13 @@
  * A work-item copies one piece of the depth of a step, for several rows and columns: it walks over taps and channels
  * once for all of them. Offsets count pieces from the tile's first image on. phase_begins: the first work-group of each
  * phase, and the first piece of its weights. NDRange: THREADS * (sum over phases of tiles of rows * tiles of columns *
- * G); work-group (THREADS).
+ * G) * SPLITS, which is 1 without SPLIT_K; work-group (THREADS).
  *
  * D_T: f32 (products rounded to tf32: only where the caller allows it), f16 or bf16. RESULT_LAST: 1: the result has its
  * channels last, too, in whole pieces: for the epilogue a matrix with a row for each pixel and a column for each
- * channel. FLAT: the pixels of the result are the columns of an image one after the other. SPLIT_K: the depth of the
- * one, FLAT phase is divided among SPLITS work-groups for each tile, whose sums go to partial[split][result], for
- * matmul/gpu/splitk.cl.
+ * channel. FLAT: there is one phase, and its pixels are all pixels of the result in the same order. SPLIT_K: the depth
+ * of the one, FLAT phase is divided among SPLITS work-groups for each tile, whose sums go to partial[split][result],
+ * for matmul/gpu/splitk.cl.
  *
  * DIMS: dimensions that taps move in: 2 height and width, 3 depth too. PHASES: phases of the launch, 1 or up to 4. */
 #define MMA_T D_T

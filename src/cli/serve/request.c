@@ -330,7 +330,8 @@ bool serve_is_utf8(const char *text, size_t bytes) {
   return true;
 }
 
-/* Refuses text that cJSON would misread: deep nesting, and NULs, which end its texts. */
+/* Refuses a body that is not UTF-8, is nested more than SERVE_MOST_DEPTH deep, or has the character U+0000, also as
+ * \u0000: cJSON would end a text there. */
 static bool check_text(const char *body, size_t bytes, serve_problem *problem) {
   int depth = 0;
   bool quoted = false;

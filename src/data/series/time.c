@@ -110,7 +110,9 @@ static mica__spacing number_spacing(const common *all, double last) {
       .unit = MICA__SPACING_NUMBER, .value = parts ? 1.0 / parts : winner(&all->others), .parts = parts};
 }
 
-/* Rows are months apart if they have no day, or all have the same day, or the last day in shorter months. */
+/* Rows with dates are months apart if the dates have no day. They also are if each is in a later month than the one
+ * before at the same time of day, and all have the same day (in months without it, the last), or all are last days of
+ * months. */
 mica__spacing mica__series_find_spacing(const mica__series *s) {
   moment last, m, before = {0};
   common all = {.monthly = true, .one_day = true, .least = INFINITY, .high = -INFINITY};

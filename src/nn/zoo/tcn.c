@@ -11,8 +11,9 @@ static mica_value causal(mica_nn *nn, const char *name, mica_value x, int64_t ch
   return mica_relu(mica_nn_conv(nn, name, x, channels, kernel, &config));
 }
 
-/* x plus two convolutions. If x is the network's input and has other channels, a 1-wide convolution converts it first.
- * A pruned network has fewer channels everywhere. */
+/* relu of x plus two convolutions. If x is the network's input and has another number of channels than c->width, a
+ * 1-wide convolution converts it first. Other x are never converted: in a pruned network both x and the sum have
+ * fewer channels than c->width. */
 static mica_value block(mica_nn *nn, mica_value x, int64_t dilation, bool input, const mica_model_config *c) {
   const int64_t kernel = c->sequence.kernel ? c->sequence.kernel : 3;
   mica_value y = causal(nn, "conv1", x, c->width, kernel, dilation);

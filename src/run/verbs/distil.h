@@ -14,7 +14,9 @@ typedef struct mica__teacher {
   bool plain;                       /* its answers are in the target's own units */
 } mica__teacher;
 
-/* Takes run->teacher as the teacher. MICA_E_FORMAT names how it and the run differ. */
+/* Checks the teacher, run->networks->teacher.run, and opens the file of its weights unless it is a model in ONNX.
+ * MICA_E_FORMAT: the message names how it and the run differ. MICA_E_UNSUPPORTED: it is quantised, or is in ONNX and
+ * its inputs or the run's are of another kind. */
 mica_status mica__distil_begin(mica_run *run);
 /* MICA_E_FORMAT, naming both values, if the teacher's fact of texts or numbers differs from the run's; `one` and `many`
  * are the words for a text and several texts. */

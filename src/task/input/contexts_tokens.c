@@ -12,7 +12,7 @@
 
 MICA__FIELDS(contexts, CONTEXTS_SETTINGS, CONTEXTS_FACTS);
 
-/* Pieces of a text that are encoded independently end at the end of a line, or after this many bytes. */
+/* The most bytes of a piece of a text. Pieces are encoded independently; piece_of says where they end. */
 #define PIECE ((size_t)1 << 16)
 
 /* --- data --- */
