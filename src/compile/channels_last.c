@@ -129,6 +129,13 @@ static mica_status first_of(const choosing *c, int32_t id, int32_t *out) {
   return c->is_last[id - 1] ? other_view(c, id, out) : MICA_OK;
 }
 
+/* True if the value is made with channels last, and each pixel's channels fill whole pieces of 16 bytes, as launches
+ * read them. A reduction over channels or a cast to a smaller type can leave a part of a piece. */
+static bool is_whole(const choosing *c, int32_t id) {
+  const mica__type *type = &node_at(c, id)->type;
+  return c->is_last[id - 1] && type->shape.dim[1] % (16 / (int64_t)mica_dtype_size(type->dtype)) == 0;
+}
+
 /* Operand k of a launch with channels last: the value itself, or a copy of it, made now unless an earlier launch of the
  * same pass has it. */
 static mica_status copy_of(const choosing *c, const mica__node *node, int32_t k, int32_t *out) {
@@ -136,10 +143,12 @@ static mica_status copy_of(const choosing *c, const mica__node *node, int32_t k,
   int32_t *copy = &c->copies[2 * (id - 1) + (int32_t)(node->op->lends >> k & 1)];
   mica__type type = {0};
   *out = c->map[id - 1];
-  if (c->is_last[id - 1]) return MICA_OK;
+  if (is_whole(c, id)) return MICA_OK;
   if (!*copy || mica__graph_node(c->out, *copy)->pass != node->pass) {
+    int32_t first = 0;
+    MICA_TRY(first_of(c, id, &first));
     MICA_TRY(mica__op_infer(&mica__op_channels_last, &node_at(c, id)->type, 1, NULL, &type));
-    *copy = mica__graph_put(c->out, &mica__op_channels_last, &c->map[id - 1], 1, NULL, &type);
+    *copy = mica__graph_put(c->out, &mica__op_channels_last, &first, 1, NULL, &type);
     if (!*copy) return c->out->status;
     mica__graph_node(c->out, *copy)->pass = node->pass;
   }
@@ -153,14 +162,16 @@ static mica_status follow(const choosing *c, const mica__node *node, int32_t k, 
   const int32_t id = node->inputs[k], rank = node->type.shape.rank;
   const mica__node *from = node_at(c, id);
   *out = c->map[id - 1];
-  if (c->is_last[id - 1] || mica__node_count(from) == 1) return MICA_OK;
-  if (from->type.shape.rank == rank) return other_view(c, id, out);
-  /* A value of lower rank is broadcast along the first axes. */
+  if (mica__node_count(from) == 1) return MICA_OK;
+  if (from->type.shape.rank == rank) return c->is_last[id - 1] ? MICA_OK : other_view(c, id, out);
+  /* A value of lower rank is broadcast along the first axes, those with channels first. */
+  int32_t first = 0;
+  MICA_TRY(first_of(c, id, &first));
   mica_shape shape = {.rank = rank};
   for (int32_t i = 0; i < rank; i++) shape.dim[i] = 1;
   for (int32_t i = 0; i < from->type.shape.rank; i++)
     shape.dim[rank - from->type.shape.rank + i] = from->type.shape.dim[i];
-  const int32_t wide = mica_reshape((mica_value){c->out, c->map[id - 1]}, shape).id;
+  const int32_t wide = mica_reshape((mica_value){c->out, first}, shape).id;
   if (!wide) return c->out->status;
   mica__graph_node(c->out, wide)->pass = node->pass;
   return put_transposed(c, wide, true, node->pass, out);
@@ -183,7 +194,7 @@ static mica_status put(const choosing *c, int32_t id, const int32_t *inputs, boo
 static bool asks_for_result(const choosing *c, int32_t id) {
   const mica__node *node = node_at(c, id);
   const int32_t addend = c->layouts[id - 1].addend;
-  return c->asked[id - 1] || (addend && c->is_last[node->inputs[addend] - 1]);
+  return c->asked[id - 1] || (addend && is_whole(c, node->inputs[addend]));
 }
 
 static mica_status visit_launch(const choosing *c, int32_t id, int32_t *inputs) {
@@ -191,7 +202,7 @@ static mica_status visit_launch(const choosing *c, int32_t id, int32_t *inputs) 
   const mica__layouts *own = &c->layouts[id - 1];
   uint32_t last = own->copies;
   for (int32_t k = 0; k < MOST_OPERANDS; k++)
-    if (own->takes >> k & 1 && c->is_last[node->inputs[k] - 1]) last = own->takes;
+    if (own->takes >> k & 1 && is_whole(c, node->inputs[k])) last = own->takes;
   /* If the result is read with channels last, the source is copied to channels last instead of the result. */
   if (!last && own->writes && !c->wanted[id - 1] && asks_for_result(c, id)) last = own->takes;
   const bool result = last && own->writes && !c->wanted[id - 1] && asks_for_result(c, id);

@@ -55,6 +55,16 @@ typedef struct results {
   size_t bytes[4], launches;
 } results;
 
+static void download(mica_engine *engine, const mica_session *session, size_t count, results *r) {
+  for (size_t k = 0; k < count; k++) {
+    const mica_tensor *got = mica_session_output(session, k);
+    r->bytes[k] = mica_tensor_bytes(got);
+    r->data[k] = malloc(r->bytes[k]);
+    ck_assert_ptr_nonnull(r->data[k]);
+    ck_ok(mica_tensor_download(mica_engine_queue(engine), got, r->data[k], r->bytes[k]));
+  }
+}
+
 /* The result of a layer and the gradients of x and w for a given dy. */
 static results run(mica_engine *engine, const layer *l) {
   const char *const names[] = {"x", "w", "dy"};
@@ -81,13 +91,7 @@ static results run(mica_engine *engine, const layer *l) {
   ck_ok(mica_session_run(session, mica_engine_queue(engine), feeds, 3));
   ck_ok(mica_session_describe(session, &report));
   r.launches = report.launches;
-  for (size_t k = 0; k < 3; k++) {
-    const mica_tensor *got = mica_session_output(session, k);
-    r.bytes[k] = mica_tensor_bytes(got);
-    r.data[k] = malloc(r.bytes[k]);
-    ck_assert_ptr_nonnull(r.data[k]);
-    ck_ok(mica_tensor_download(mica_engine_queue(engine), got, r.data[k], r.bytes[k]));
-  }
+  download(engine, session, 3, &r);
   mica_session_destroy(session);
   mica_graph_destroy(graph);
   for (int k = 0; k < 3; k++) mica_tensor_destroy(fed[k]);
@@ -163,13 +167,7 @@ static results run_chain(mica_engine *engine, size_t *copies) {
   *copies = 0;
   for (const char *at = text; (at = strstr(at, "conv_gpu_channels_last:")); at++) ++*copies;
   mica_free(text);
-  for (size_t k = 0; k < 4; k++) {
-    const mica_tensor *got = mica_session_output(session, k);
-    r.bytes[k] = mica_tensor_bytes(got);
-    r.data[k] = malloc(r.bytes[k]);
-    ck_assert_ptr_nonnull(r.data[k]);
-    ck_ok(mica_tensor_download(mica_engine_queue(engine), got, r.data[k], r.bytes[k]));
-  }
+  download(engine, session, 4, &r);
   mica_session_destroy(session);
   mica_graph_destroy(graph);
   for (int k = 0; k < 6; k++) mica_tensor_destroy(fed[k]);
@@ -201,6 +199,116 @@ START_TEST(layouts_stay_between_convolutions) {
   }
   end(&last);
   end(&first);
+}
+END_TEST
+
+/* Adds the results of convolutions of images and of lines, which other convolutions ask for with channels last: a line
+ * is broadcast along the images. */
+static results run_ranks(mica_engine *engine) {
+  const char *const names[] = {"x4", "w4", "v4", "x3", "w3", "v3"};
+  const mica_shape shapes[] = {MICA_SHAPE(2, 16, 16, 8), MICA_SHAPE(16, 16, 3, 3), MICA_SHAPE(16, 16, 3, 3),
+                               MICA_SHAPE(16, 16, 8),    MICA_SHAPE(16, 16, 3),    MICA_SHAPE(16, 16, 3)};
+  const mica_conv_config images = {.pad = {1, 1}}, lines = {.pad = {1}};
+  mica_graph *graph = NULL;
+  mica_session *session = NULL;
+  mica_tensor *fed[6];
+  mica_feed feeds[6];
+  mica_value in[6];
+  results r = {0};
+  ck_ok(mica_graph_create(&graph));
+  for (int k = 0; k < 6; k++) {
+    in[k] = mica_input(graph, names[k], MICA_F16, shapes[k]);
+    fed[k] = make(engine, shapes[k], k);
+    feeds[k] = (mica_feed){names[k], fed[k]};
+  }
+  const mica_value y4 = mica_conv(in[0], in[1], (mica_value){0}, &images);
+  const mica_value y3 = mica_conv(in[3], in[4], (mica_value){0}, &lines), sum = mica_add(y4, y3);
+  const mica_value outputs[] = {mica_neg(mica_mul(sum, sum)), mica_conv(y4, in[2], (mica_value){0}, &images),
+                                mica_conv(y3, in[5], (mica_value){0}, &lines)};
+  ck_ok(mica_session_create(engine, graph, outputs, 3, NULL, &session));
+  ck_ok(mica_session_run(session, mica_engine_queue(engine), feeds, 6));
+  download(engine, session, 3, &r);
+  mica_session_destroy(session);
+  mica_graph_destroy(graph);
+  for (int k = 0; k < 6; k++) mica_tensor_destroy(fed[k]);
+  return r;
+}
+
+START_TEST(layouts_of_several_ranks) {
+  units_program made[] = {{.has = "void mma_trial("}, {.has = "conv_gpu_mma("}};
+  mica_engine *engine = units_open("gfx1100", made, 2);
+  results last = run_ranks(engine);
+  mica__compile_without(MICA__WITHOUT_CHANNELS_LAST);
+  results first = run_ranks(engine);
+  mica__compile_without(0);
+  units_close(engine);
+  ck_assert_int_ge(made[1].made, 1);
+  expect_same(&last, &first);
+  end(&last);
+  end(&first);
+}
+END_TEST
+
+/* What a card of NVIDIA's says that has units for tf32; it computes nothing. */
+static cl_int card_text(const char *is, size_t size, void *out, size_t *used) {
+  if (used) *used = strlen(is) + 1;
+  if (out && size > strlen(is)) strcpy(out, is);
+  return CL_SUCCESS;
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL card_info(cl_device_id device, cl_device_info what, size_t size, void *out,
+                                                 size_t *used) {
+  enum { CAPABILITY_MAJOR = 0x4000, CAPABILITY_MINOR = 0x4001 };
+  if (what == CL_DEVICE_VENDOR) return card_text("NVIDIA Corporation", size, out, used);
+  if (what == CL_DEVICE_EXTENSIONS) return card_text("cl_nv_compiler_options", size, out, used);
+  if (what == CAPABILITY_MAJOR || what == CAPABILITY_MINOR) {
+    *(cl_uint *)out = what == CAPABILITY_MAJOR ? 9 : 0;
+    return CL_SUCCESS;
+  }
+  const cl_int error = mica__cl_null()->GetDeviceInfo(device, what, size, out, used);
+  if (out && what == CL_DEVICE_TYPE) *(cl_device_type *)out = CL_DEVICE_TYPE_GPU;
+  if (out && what == CL_DEVICE_VENDOR_ID) *(cl_uint *)out = 0x10de;
+  if (out && what == CL_DEVICE_MAX_COMPUTE_UNITS) *(cl_uint *)out = 132;
+  if (out && what == CL_DEVICE_LOCAL_MEM_SIZE) *(cl_ulong *)out = 48 << 10;
+  if (out && what == CL_DEVICE_LOCAL_MEM_TYPE) *(cl_device_local_mem_type *)out = CL_LOCAL;
+  if (out && what == CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT) *(cl_uint *)out = 1;
+  return error;
+}
+
+/* A convolution of tf32 reads a value that has channels last already, but whose channels are no whole pieces of its
+ * type: it reads a copy of this type, whose channels are. */
+START_TEST(parts_of_pieces_are_copied) {
+  static const char *const copies[] = {"f32 (2, 16, 16, 4)", "f16 (2, 16, 16, 24)"};
+  const mica_conv_config config = {.pad = {1, 1}, .allow_tf32 = true};
+  const bool cast = _i == 1;
+  const mica_shape image = MICA_SHAPE(2, 20, 16, 16), filters = MICA_SHAPE(20, 20, 3, 3);
+  static mica__cl_api card;
+  mica_engine *engine = NULL;
+  mica_graph *graph = NULL;
+  mica_session *session = NULL;
+  char *text = NULL;
+  card = *mica__cl_null();
+  card.GetDeviceInfo = card_info;
+  mica__cl_install(&card);
+  ck_ok(mica_engine_create(&(mica_engine_config){.device = "0:0", .cache_dir = ""}, &engine));
+  ck_ok(mica_graph_create(&graph));
+  const mica_value x = mica_input(graph, "x", MICA_F32, image), w = mica_input(graph, "w", MICA_F32, filters);
+  const mica_value y = mica_conv(x, w, (mica_value){0}, &config);
+  const mica_value part = cast ? mica_cast(mica_relu(y), MICA_F16) : mica_max(y, MICA_AXES(1), true);
+  const mica_value v = mica_input(graph, "v", mica_value_dtype(part), MICA_SHAPE(32, cast ? 20 : 1, 3, 3));
+  const mica_value outputs[] = {mica_conv(y, w, (mica_value){0}, &config),
+                                mica_conv(part, v, (mica_value){0}, &config)};
+  ck_ok(mica_session_create(engine, graph, outputs, 2, NULL, &session));
+  ck_ok(mica_session_dump(session, &text));
+  /* One copy of x, and one of the value. */
+  size_t count = 0;
+  for (const char *at = text; (at = strstr(at, "conv_gpu_channels_last:")); at++) count++;
+  ck_assert_msg(strstr(text, copies[_i]) && count == 2, "%zu copies, in\n%s", count, text);
+  mica_free(text);
+  mica_session_destroy(session);
+  mica_graph_destroy(graph);
+  mica_engine_destroy(engine);
+  mica__cl_install(NULL);
 }
 END_TEST
 
@@ -404,5 +512,6 @@ static const char *lacks(void) {
 }
 
 TESTS(lacks(), NULL, NULL, LOOP(copies_are_shared, 0, sizeof layers / sizeof *layers),
-      layouts_stay_between_convolutions, LOOP(copies_are_taken_without_units, 0, MICA__CONV_PASSES),
+      layouts_stay_between_convolutions, layouts_of_several_ranks, LOOP(parts_of_pieces_are_copied, 0, 2),
+      LOOP(copies_are_taken_without_units, 0, MICA__CONV_PASSES),
       LOOP(results_are_last, 0, 2 * (sizeof results_last / sizeof *results_last)), the_copy_is_right)
