@@ -42,12 +42,15 @@ bool cli_is_folder(const char *path) {
   return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-/* True for a device or a pipe, and for names in /dev, because /dev/stdout may be a file: they are written to and not
- * replaced. */
+/* True for a name of a stream that is open already. It may lead to a file. */
+static bool is_stream(const char *path) {
+  return !strcmp(path, "/dev/stdout") || !strcmp(path, "/dev/stderr") || !strncmp(path, "/dev/fd/", 8);
+}
+
+/* True for a device, a pipe or a stream that is open: they are written to and not replaced. */
 static bool is_written_through(const char *path) {
   struct stat about;
-  return stat(path, &about) == 0 && !S_ISDIR(about.st_mode) &&
-         (!S_ISREG(about.st_mode) || strncmp(path, "/dev/", 5) == 0);
+  return stat(path, &about) == 0 && !S_ISDIR(about.st_mode) && (!S_ISREG(about.st_mode) || is_stream(path));
 }
 
 int cli_refuse_file(const cli_command *self, const char *path, const char *other) {

@@ -45,6 +45,20 @@ run predict --model "$work/classes" "$work/t.csv" --csv "$work/pipe"
 ends 0 "written   $work/pipe" ''
 wait
 cmp -s "$work/p.csv" "$work/read.csv" || fault 'another table through a pipe'
+# A stream that is open already may be a file.
+run predict --model "$work/classes" "$work/t.csv" --csv /dev/fd/3 3>"$work/read.csv"
+ends 0 'written   /dev/fd/3' ''
+cmp -s "$work/p.csv" "$work/read.csv" || fault 'another table through a file that is open'
+# Files in the shared memory are files.
+if [ -d /dev/shm ] && [ -w /dev/shm ]; then
+  shm=$(mktemp /dev/shm/mica.XXXXXX)
+  echo kept >"$shm"
+  run predict --model "$work/classes" "$work/t.csv" --csv "$shm"
+  kept=$(cat "$shm")
+  rm "$shm"
+  ends 1 '' "*$shm is there already and is not written over: --csv names another file"
+  [ "$kept" = kept ] || fault 'a file in /dev/shm is written over'
+fi
 run predict --model "$work/classes" --data "$work/t.csv" --csv "$work/data.csv" --json
 ends 0 '{"task": "classify", "predictions": *' ''
 cmp -s "$work/p.csv" "$work/data.csv" || fault 'samples of --data are others'
