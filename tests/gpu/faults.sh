@@ -41,7 +41,11 @@ train() {
     "$work/$name" "$@" >"$work/$name.json" 2>"$work/$name.err"
 }
 
-loss() { sed -n 's/.*"loss":[[:space:]]*\([0-9.e+-]*\).*/\1/p' "$work/$1.json" | tail -n 1; }
+# loss NAME: the loss of the training NAME. Without one it names the training, so that no two compare as the same.
+loss() {
+  said=$(sed -n 's/.*"loss":[[:space:]]*\([0-9][0-9.e+-]*\).*/\1/p' "$work/$1.json" | tail -n 1)
+  echo "${said:-(no loss of $1)}"
+}
 
 lost() {
   ${CC:-cc} -shared -fPIC -o "$work/lose.so" "$here/../cli/lose_device.c" -ldl
