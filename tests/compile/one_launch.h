@@ -4,6 +4,7 @@
 #define COMPILE_ONE_LAUNCH_H
 
 #include "compile/without.h"
+#include "runtime/tuning.h"
 #include "support/graph_run.h"
 
 #include <mica/mica.h>
@@ -71,6 +72,13 @@ static void expect_spared_beside(const mica_session_config *config, unsigned pas
 /* Compares with one launch per op. */
 static inline void expect_spared(const mica_value *outputs, size_t count, size_t spared) {
   expect_spared_beside(&(mica_session_config){.no_fusion = true}, 0, outputs, count, spared);
+}
+
+/* Checks that no launch is spared while this variant of a kernel, such as "tile.cpu", is in quarantine. */
+static inline void expect_none_spared_without(const char *kernel, const mica_value *outputs, size_t count) {
+  ck_ok(mica__tuning_avoid(test_engine(), kernel, "a test says so"));
+  expect_spared(outputs, count, 0);
+  ck_ok(mica__tuning_unquarantine(test_engine(), kernel));
 }
 
 #endif

@@ -99,6 +99,12 @@ START_TEST(other_convolutions) {
 }
 END_TEST
 
+START_TEST(packing_is_in_quarantine) {
+  mica_value y = stem(image(1, 3));
+  expect_none_spared_without("conv_cpu_pack_weights.cpu", &y, 1);
+}
+END_TEST
+
 START_TEST(two_images) {
   mica_value y = stem(image(2, 3));
   expect_spared(&y, 1, 0);
@@ -107,4 +113,4 @@ END_TEST
 
 TESTS(DEVICE, setup, teardown, a_stem_is_one_launch, other_windows, clipped_and_read_by_another_convolution, in_f16,
       another_reader_of_the_convolution, positions_are_needed, windows_with_gaps, averages, other_convolutions,
-      two_images)
+      two_images, packing_is_in_quarantine)

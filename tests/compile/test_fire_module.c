@@ -178,6 +178,12 @@ START_TEST(three_operands) {
 }
 END_TEST
 
+START_TEST(packing_is_in_quarantine) {
+  mica_value y = module(image(1), 1, 3);
+  expect_none_spared_without("conv_cpu_pack_weights.cpu", &y, 1);
+}
+END_TEST
+
 START_TEST(two_images) {
   mica_value y = module(image(2), 1, 3);
   expect_spared(&y, 1, 0);
@@ -189,4 +195,4 @@ TESTS(DEVICE, setup, teardown, a_module_is_one_launch, the_large_filters_come_fi
       another_reader_of_what_is_pooled, windows_with_gaps, an_inner_value_that_is_an_output,
       another_reader_of_the_squeezed_channels, another_reader_of_an_expansion, expansions_of_different_values,
       bounds_that_differ, other_expansions, a_squeeze_of_stride_2, too_many_squeezed_channels, three_operands,
-      two_images)
+      two_images, packing_is_in_quarantine)

@@ -296,7 +296,8 @@ static mica_status launch(const mica__exec *exec) {
     types[i] = (mica__type){mica_tensor_dtype(exec->inputs[i]), mica_tensor_shape(exec->inputs[i])};
   MICA_TRY(problem_of(exec->attrs, types, &p, results));
   if (mica_tensor_count(exec->output) == 0) return MICA_OK;
-  const bool takes = mica__exec_takes(exec, &kernel_desc) && types[X].dtype != MICA_F64 &&
+  const bool takes = mica__exec_takes(exec, &kernel_desc) &&
+                     mica__exec_takes(exec, &mica__conv_cpu_pack_weights_kernel) && types[X].dtype != MICA_F64 &&
                      !(exec->outputs && exec->outputs[MICA__POOL_INDICES]);
   if (!takes || !fits(&p, device) || !make_plan(&p, device, &cut)) return launch_apart(exec, &p);
   MICA_TRY(pack(exec, &p, &packed));
@@ -318,7 +319,7 @@ static bool pays(const problem *p, mica_engine *engine) {
   plan cut;
   return !mica__needs_cpu(device) && device->vector_bytes >= LEAST_VECTOR && p->conv.n == 1 &&
          p->conv.c <= MOST_OF_STEM && p->conv.k >= VW && fits(p, device) && make_plan(p, device, &cut) &&
-         !mica__variant_is_bad(engine, &kernel_desc, &variants[0]);
+         !mica__variant_is_bad(engine, &kernel_desc, &variants[0]) && !mica__conv_packing_is_bad(engine);
 }
 
 static bool match(const mica__match *match, mica_engine *engine, int32_t root, int32_t *inputs, int32_t *count,

@@ -343,7 +343,8 @@ mica_status mica__fire_launch(const mica__exec *exec, const mica__fire *m, bool 
   const mica_device_info *device = mica_engine_device(mica__queue_engine(exec->queue));
   mica_buffer *packed = NULL;
   plan p;
-  *done = mica__exec_takes(exec, &mica__fire_module_kernel) && mica_tensor_dtype(exec->output) != MICA_F64 &&
+  *done = mica__exec_takes(exec, &mica__fire_module_kernel) &&
+          mica__exec_takes(exec, &mica__conv_cpu_pack_weights_kernel) && mica_tensor_dtype(exec->output) != MICA_F64 &&
           m->squeeze.k > 0 && m->squeeze.c > 0 && fits(m, device) && make_plan(m, device, &p);
   if (!*done) return MICA_OK;
   MICA_TRY(pack_all(exec, m, &packed));
@@ -378,7 +379,8 @@ bool mica__fire_pays(const mica__fire *m, mica_engine *engine) {
   plan p;
   return !mica__needs_cpu(device) && device->vector_bytes >= MICA__LONG_VECTOR && m->squeeze.n == 1 &&
          m->squeeze.k > 0 && m->squeeze.k <= MOST_SQUEEZED && m->squeeze.c > 0 && fits(m, device) &&
-         make_plan(m, device, &p) && !mica__variant_is_bad(engine, &mica__fire_module_kernel, &variants[0]);
+         make_plan(m, device, &p) && !mica__variant_is_bad(engine, &mica__fire_module_kernel, &variants[0]) &&
+         !mica__conv_packing_is_bad(engine);
 }
 
 /* True for a convolution as mica__block_is_part wants it, with one group, stride 1 and no addend, whose filters are

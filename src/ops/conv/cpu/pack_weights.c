@@ -17,6 +17,10 @@ const mica__kernel_desc mica__conv_cpu_pack_weights_kernel = {
 
 MICA__FIELDS(size_fields, PACK_WEIGHTS_SIZE);
 
+bool mica__conv_packing_is_bad(mica_engine *engine) {
+  return mica__variant_is_bad(engine, &mica__conv_cpu_pack_weights_kernel, &variants[0]);
+}
+
 int64_t mica__conv_packed_count(const mica__conv_phase *w, int64_t rows) {
   return w->groups * mica__ceil_div(w->k, rows) * rows * w->c * mica__product3(w->taps);
 }
