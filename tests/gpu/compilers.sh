@@ -7,7 +7,7 @@
 # of a work-item and the bytes that spill to memory.
 #
 # Environment: build, the build folder; out, for the results; seconds_each, for one op (150). Exit status: 0 good; 1 no
-# program was built, or a kernel of NVIDIA's driver takes more than 255 registers or spills; 77 no preload.
+# program was built, a kernel of NVIDIA's driver spills, or none of its logs names registers; 77 no preload.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build=${build:?the build folder} out=${out:?a folder}
@@ -24,13 +24,15 @@ LD_PRELOAD=$work/keep.so "$mica" version >/dev/null 2>&1 || { echo 'nothing can 
 # The driver's own cache would answer without a log.
 export KEEP_BUILDS="$out/builds" CUDA_CACHE_DISABLE=1 MICA_CACHE_DIR="$work/cache"
 export seconds_each="${seconds_each:-150}"
+verbose=0
 if "$mica" devices | awk -v id="${MICA_DEVICE:-}" '$1 == "*" { $0 = substr($0, 3) }
     /^ *[0-9]+:[0-9]+ / { here = $1 == id } here && /vendor nvidia/ { found = 1 } END { exit !found }'; then
   export KEEP_OPTIONS=-cl-nv-verbose
+  verbose=1
 fi
 # shellcheck disable=SC2016
 printf '%s\n' "$@" | xargs -P 4 -I OP sh -c 'LD_PRELOAD=$1/keep.so timeout "$seconds_each" "$2" doctor OP \
   >"$1/OP.doctor" 2>&1 || echo "doctor OP: status $?, $(tail -n 1 "$1/OP.doctor" | cut -c1-100)"' sh "$work" "$mica"
 
 cat "$out"/builds/*.log 2>/dev/null >"$work/logs" || true
-awk -f "$here/compilers.awk" "$work/logs"
+awk -v verbose=$verbose -f "$here/compilers.awk" "$work/logs"
