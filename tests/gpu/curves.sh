@@ -37,7 +37,8 @@ awk -F '[":,{}]+' '{ loss[$7, $5] = $9; networks[$5] }
     for (n in networks) {
       if (!(("f32", n) in loss) || !(("bf16", n) in loss)) continue
       off = loss["bf16", n] / loss["f32", n] - 1
-      wrong = off < -0.02 || off > 0.02
+      # Some awks find nan neither smaller nor larger.
+      wrong = loss["bf16", n] loss["f32", n] ~ /nan/ || off < -0.02 || off > 0.02
       printf "%s: bf16 is %+.2f %% from f32%s\n", n, 100 * off, wrong ? ", more than 2 %" : ""
       bad += wrong
     }

@@ -82,16 +82,26 @@ has 3 of 4 expected figures measured, 1 moved
 awk '/^#/ { next } NF != 5 || !($3 > 0) || !($4 > 0 && $4 < 1) || seen[$1, $2]++ { print "wrong: " $0; bad = 1 }
   END { exit bad }' "$here/expected"
 
-# Trainings without a loss are not two of the same loss.
+# A loss of nan is never as expected.
+printf 'curves\tf32.cnn\tnan\n' >"$work/figures"
+echo 'curves f32.cnn 0.6 0.1 model' >"$work/expected"
+awk -f "$here/join.awk" "$work/expected" "$work/figures" >"$work/report"
+grep -q '^curves *f32.cnn .* moved$' "$work/report" || fail "a loss of nan is as expected:"
+
+# Trainings without a loss are not two of the same loss, and losses of nan are not near to each other.
 mkdir -p "$work/without/bin"
 cat >"$work/without/bin/mica" <<'EOF'
 #!/bin/sh
-[ "$1" = train ] && echo '{"epochs": 6, "loss": null}' && exit
+for last; do :; done
+[ "$1" = train ] && mkdir -p "$last" && printf 'epoch,loss\n1,nan\n' >"$last/history.csv" &&
+  echo '{"epochs": 6, "loss": null}' && exit
 printf '"id": "0:0",\n"class": "cpu",\n"global_bytes": 1,\n'
 EOF
 chmod +x "$work/without/bin/mica"
 ! build=$(cd "$work/without" && pwd) out=$(cd "$work" && pwd) MICA_DEVICE=0:0 sh "$here/faults.sh" shared >"$work/said" ||
   fail "two trainings without a loss: $(cat "$work/said")"
+! build=$(cd "$work/without" && pwd) out=$(cd "$work" && pwd) MICA_BENCH_PYTHON=false \
+  sh "$here/curves.sh" f32.cnn bf16.cnn >"$work/said" || fail "two losses of nan: $(cat "$work/said")"
 
 status=0
 sh "$here/run.sh" no-such-part >/dev/null 2>&1 || status=$?
