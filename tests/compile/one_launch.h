@@ -1,5 +1,6 @@
 /* compile/one_launch.h: for tests of several launches that become one: where they do, where they do not, and what they
- * compute. Numbers are multiples of an eighth and small, so that sums are exact in any order. */
+ * compute. Numbers are multiples of an eighth and small, so that sums are exact in any order. A test defines
+ * LEAST_VECTOR: the fewest bytes of a CPU's vector register with which they do. */
 #ifndef COMPILE_ONE_LAUNCH_H
 #define COMPILE_ONE_LAUNCH_H
 
@@ -54,7 +55,7 @@ static void expect_spared_beside(const mica_session_config *config, unsigned pas
                                  size_t count, size_t spared) {
   static float want[2 * MOST], got[2 * MOST];
   const mica_device_info *device = mica_engine_device(test_engine());
-  const bool meant = device->device_class == MICA_DEVICE_CLASS_CPU && device->vector_bytes >= 64;
+  const bool meant = device->device_class == MICA_DEVICE_CLASS_CPU && device->vector_bytes >= LEAST_VECTOR;
   memset(want, 0, sizeof want);
   memset(got, 0, sizeof got);
   mica__compile_without(passes);

@@ -1,6 +1,7 @@
 /* labels: device single
  *
  * A convolution and a max pooling that become one launch (one_launch.h). */
+#define LEAST_VECTOR 32 /* AVX2 */
 #include "compile/one_launch.h"
 
 #define FILTERS 20

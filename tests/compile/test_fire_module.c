@@ -1,6 +1,7 @@
 /* labels: device single
  *
  * A concatenation and three convolutions that become one launch (one_launch.h). */
+#define LEAST_VECTOR 64 /* AVX-512 */
 #include "compile/one_launch.h"
 
 #define SIDE 14

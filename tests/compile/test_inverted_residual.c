@@ -1,6 +1,7 @@
 /* labels: device single
  *
  * Three convolutions that become one launch (one_launch.h). */
+#define LEAST_VECTOR 32 /* AVX2 */
 #include "compile/one_launch.h"
 
 #define SIDE 14
