@@ -98,7 +98,8 @@ for last; do :; done
 printf '"id": "0:0",\n"class": "cpu",\n"global_bytes": 1,\n'
 EOF
 chmod +x "$work/without/bin/mica"
-! build=$(cd "$work/without" && pwd) out=$(cd "$work" && pwd) MICA_DEVICE=0:0 sh "$here/faults.sh" shared >"$work/said" ||
+! build=$(cd "$work/without" && pwd) out=$(cd "$work" && pwd) MICA_DEVICE=0:0 sh "$here/faults.sh" shared \
+  >"$work/said" ||
   fail "two trainings without a loss: $(cat "$work/said")"
 ! build=$(cd "$work/without" && pwd) out=$(cd "$work" && pwd) MICA_BENCH_PYTHON=false \
   sh "$here/curves.sh" f32.cnn bf16.cnn >"$work/said" || fail "two losses of nan: $(cat "$work/said")"
@@ -137,7 +138,8 @@ sed '/72 bytes/d' "$work/log" >"$work/good"
 awk -v verbose=1 -f "$here/compilers.awk" "$work/good" >"$work/said" || fail "no kernel spills: $(cat "$work/said")"
 echo 'kernels fill' >"$work/silent"
 awk -v verbose=0 -f "$here/compilers.awk" "$work/silent" >"$work/said" || fail "no registers asked for"
-! awk -v verbose=1 -f "$here/compilers.awk" "$work/silent" >"$work/said" || fail "no log names registers: $(cat "$work/said")"
+! awk -v verbose=1 -f "$here/compilers.awk" "$work/silent" >"$work/said" ||
+  fail "no log names registers: $(cat "$work/said")"
 status=0
 MICA_DEVICE=${MICA_DEVICE:-0:0} build=$(cd "$build" && pwd) out=$(cd "$work" && pwd)/built \
   sh "$here/compilers.sh" fill >"$work/said" || status=$?
@@ -160,4 +162,5 @@ sh "$here/run.sh" --build "$build" --device "${MICA_DEVICE:-0:0}" --out "$work/o
 }
 grep -q "loss after --resume [0-9][0-9.]*, of a run that lost nothing [0-9][0-9.]*$" "$work/out/lost.txt" ||
   fail "lost: no losses"
-grep -q 'loss alone [0-9][0-9.]*, of two at once [0-9][0-9.]* and [0-9][0-9.]*$' "$work/out/shared.txt" || fail "shared: no losses"
+grep -q 'loss alone [0-9][0-9.]*, of two at once [0-9][0-9.]* and [0-9][0-9.]*$' "$work/out/shared.txt" ||
+  fail "shared: no losses"

@@ -13,8 +13,8 @@
  *
  * phase_begins: the first work-group of each phase, and its DEPTH. FLAT: there is one phase, and its pixels are all
  * pixels of the result in the same order. ALONE: only one phase has taps, the one that begins at the first pixel. It
- * then also finishes the pixels between its own, whose sums are 0. NDRange: THREADS * (sum over phases of tiles of rows *
- * tiles of columns * G); work-group (THREADS).
+ * then also finishes the pixels between its own, whose sums are 0. NDRange: THREADS * (sum over phases of tiles of
+ * rows * tiles of columns * G); work-group (THREADS).
  *
  * DIMS: dimensions that taps move in: 2 height and width, 3 depth too. PHASES: phases of the launch, 1 or up to 4.
  * REQD_SUBGROUP: work-items of an Intel thread; 0: the compiler chooses. */
