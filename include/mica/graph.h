@@ -90,7 +90,8 @@ MICA_API mica_value mica_checkpoint(mica_value value);
 MICA_API mica_value mica_stop_gradient(mica_value value);
 
 typedef enum mica_dump_format { MICA_DUMP_FORMAT_TEXT, MICA_DUMP_FORMAT_GRAPHVIZ } mica_dump_format;
-/* Writes the graph as text, one line per value, or as Graphviz. *text is the caller's to mica_free. */
+/* Writes the graph as text, one line per node with all its results, or as Graphviz. *text is the caller's to
+ * mica_free. */
 MICA_API MICA_CHECKED mica_status mica_graph_dump(const mica_graph *graph, mica_dump_format format, char **text);
 
 MICA_END_DECLS

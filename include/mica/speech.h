@@ -92,7 +92,8 @@ MICA_API MICA_CHECKED mica_status mica_text_model_open(const char *path, const m
                                                        mica_text_model **model);
 /* NULL is a no-op. */
 MICA_API void mica_text_model_destroy(mica_text_model *model);
-/* A mica_ctc_text_model; user is a mica_text_model. Words count at their ends. */
+/* A mica_ctc_text_model; user is a mica_text_model. If the model has words, a letter scores 0, and the space or the end
+ * after a word scores the word. */
 MICA_API double mica_text_model_score(void *model, const int32_t *labels, int64_t count, int32_t label);
 /* Number of labels that the model uses, for mica_ctc_beam_config.context. */
 MICA_API int64_t mica_text_model_context(const mica_text_model *model);

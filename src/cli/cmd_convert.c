@@ -73,7 +73,8 @@ static int read_weights(const cli_command *self, const mica_onnx *model, weights
   }
 }
 
-/* Moves integers and scalars to the end: they are parameters of nodes, not weights. Returns the number of weights. */
+/* Moves scalars and all that is not floating to the end: they are parameters of nodes, not weights. Returns the
+ * number of weights. */
 static size_t drop_small(weights *w) {
   size_t kept = 0, all = w->count;
   for (size_t i = 0; i < all; i++) {

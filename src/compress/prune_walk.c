@@ -330,7 +330,7 @@ static void visit_matmul(visit *v) {
 }
 
 /* Heads of queries are removed together with the head of keys and values that they share. Features of heads stay. Heads
- * also stay if a mask has values per head, or if only one is left. */
+ * also stay if a mask has values per head, or if there is only one head of keys and values. */
 static void visit_attention(visit *v) {
   const mica_shape q = shape_of(v->in[0]), k = shape_of(v->in[1]);
   const int64_t heads = q.dim[1], groups = k.dim[1];

@@ -1,4 +1,5 @@
-/* Chooses layers to quantise and steps of weights, and collects tensors of files. */
+/* Chooses which layers are quantised and the steps of their weights, reads float weights and batch norms, and lists the
+ * tensors to write. */
 #include "compress/quantize.h"
 #include "base/element.h"
 #include "base/text.h"

@@ -91,7 +91,7 @@ typedef struct mica__gguf_part {
   mica_gguf_text *texts;      /* of all values */
   mica_gguf_value *arrays;    /* arrays within arrays */
   char *names;                /* of keys and tensors, NUL-terminated */
-  unsigned char *ordered;     /* all numbers in the order of a big-endian host; else NULL */
+  unsigned char *ordered;     /* on a big-endian host a copy of all numbers in its byte order; else NULL */
 } mica__gguf_part;
 
 /* Parses the header of part->file, which is in memory. On failure too, mica__gguf_part_free frees what was made. */

@@ -15,8 +15,8 @@ mica_status mica__units_check_columns(const mica_run *run, const mica_run *other
 /* Converts x, the run's column `name` as its loader makes it, to what the loader of `other` would make; columns of a
  * table are matched by name. Returns x unchanged if one side has no scale for it or a column is missing. */
 mica_value mica__units_of_input(const mica_run *run, const mica_run *other, const char *name, mica_value x);
-/* Converts answers of `from`, which are in its deviations about its mean or, if `plain`, in the target's own units, to
- * those of `to`. */
+/* Converts answers of `from` to the units of `to`: deviations from the mean of its targets. If `plain`, the answers of
+ * `from` are in the target's own units instead. Returns y unchanged if a scale is not known. */
 mica_value mica__units_of_answer(const mica_run *from, bool plain, const mica_run *to, mica_value y);
 
 #endif

@@ -13,7 +13,8 @@
 
 #define CACHE_LINE (64 / (int)sizeof(STORAGE(D_T))) /* elements in a line of the cache */
 
-/* sum[i][v] = the products of W, MR channels of D, with the input that the NV vectors of pixels at from[v] read. */
+/* sum[i][v] = the sum over taps of W, the weights of MR channels of D, times the input that the vector of pixels at
+ * from[v] reads. */
 VECTOR_FUNCTION inline void multiply(__global const float *W, __local const float *input, __local const int *at,
                                      tap_ranges taps, __private const int *from, __private vec sum[MR][NV]) {
   TILE_CLEAR(sum, MR, NV);

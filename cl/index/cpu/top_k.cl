@@ -44,8 +44,8 @@ CPU_KERNEL top_k_cpu(__global const STORAGE(X_T) * x, const long x_at, __global 
   const long row = get_global_id(0), o = row / inner, i = row % inner;
   const long first = o * k * inner + i;
   int count = 0;
-  uint last = 0;     /* key of the k-th element so far */
-  bool full = false; /* k elements have been found */
+  uint last = 0;     /* key of the k-th element at the last sort */
+  bool full = false; /* elements have been sorted once, so `last` is set */
   x += x_at + o * n * inner + i;
   kept += kept_at + row * room;
   for (int from = 0; from < n; from += BLOCK) {

@@ -1,4 +1,4 @@
-/* Outlines of tables: the part of a table's columns that a network keeps, so that other tables are read in the same
+/* Outlines of tables: the kind and name of each column, which a network keeps so that other tables are read in the same
  * way. */
 #include "base/text.h"
 #include "data/table/table.h"

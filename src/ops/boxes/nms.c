@@ -140,8 +140,8 @@ static const mica__variant collect_variants[] = {
 static const mica__kernel_desc nms_collect = {
     MICA__KERNEL("nms_collect", "boxes/nms.cl", collect_params, collect_variants)};
 
-/* The most words of pair bits that a GPU stores: 256 MiB, enough for 46,000 boxes. Of more boxes, one work-item per
- * row compares them one after the other. */
+/* The most words of pair bits that a GPU stores: 256 MiB, enough for 46,000 boxes in one row. If there are more,
+ * one work-item per row compares its boxes one after the other. */
 #define MOST_PAIR_WORDS ((int64_t)1 << 26)
 
 typedef struct problem {

@@ -19,7 +19,7 @@ const mica__kernel_desc mica__conv_cpu_direct_w_kernel = {
 
 #define VW 16
 #define MOST_TAPS 4096
-/* The number of work-groups that a large enough problem is cut into. */
+/* The fewest work-groups that a large enough problem is cut into. */
 #define GROUPS 64
 /* Lanes are neighbours in a row, so short rows are slow: a spectrum by convolution, 258 filters of 256 taps at 4
  * positions, took 320 us here and 83 us with filters as lanes (conv_depthwise_cpu_c). */

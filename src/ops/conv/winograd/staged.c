@@ -98,8 +98,8 @@ mica__launch mica__winograd_operands(mica__kernel *kernel, const planes *p, cons
   mica__winograd_push_size(&launch, w);
   mica__launch_sizes(&launch, c.values);
   mica__launch_tensor(&launch, source);
-  /* A launch of a prologue keeps the buffers that it names from all other launches, so V is passed only if this launch
-   * makes it. */
+  /* If a launch of the prologue named a workspace of the runs, no later launch could reuse that memory. So V is passed
+   * only to a launch that makes it. */
   mica__launch_optional(&launch, v_groups ? p->v : NULL);
   mica__launch_tensor(&launch, left);
   mica__launch_tensor(&launch, p->u);

@@ -30,8 +30,8 @@ static int32_t value(const int32_t *values, const char *macro) {
   return mica__kernel_value(&mica__gemm_subgroup_kernel, values, macro);
 }
 
-/* True if the device runs a variant as intended, with the registers that a work-item has in the device's smallest
- * subgroups. The emulation suits every device. */
+/* True if the device has the variant's features and its smallest subgroups have the variant's size, for which the
+ * registers of a work-item suffice. The emulation suits every device. */
 static bool suits(const mica__variant *variant, const mica_device_info *device) {
   if (value(variant->values, "MICA_SUBGROUPS") == 0) return true;
   return (variant->features & ~device->features) == 0 &&
