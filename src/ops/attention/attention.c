@@ -47,8 +47,10 @@ static mica_status check_mask(const mica__type *in, mica__type mask) {
     return mica__fail(MICA_E_SHAPE, "the mask %s cannot be broadcast to %s", mica__type_format(mask, text),
                       mica_shape_format(MICA_SHAPE(want[0], want[1], want[2], want[3]), whole));
   if (mask.dtype != MICA_BOOL && mask.dtype != MICA_F32 && mask.dtype != in[0].dtype)
-    return mica__fail(MICA_E_DTYPE, "the mask is %s, but must be b8, f32 or %s", mica_dtype_name(mask.dtype),
-                      mica_dtype_name(in[0].dtype));
+    return in[0].dtype == MICA_F32
+               ? mica__fail(MICA_E_DTYPE, "the mask is %s, but must be b8 or f32", mica_dtype_name(mask.dtype))
+               : mica__fail(MICA_E_DTYPE, "the mask is %s, but must be b8, f32 or %s, the type of q",
+                            mica_dtype_name(mask.dtype), mica_dtype_name(in[0].dtype));
   return MICA_OK;
 }
 
