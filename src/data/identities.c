@@ -89,7 +89,8 @@ static mica_status mark_named(const base *b, const char *list, bool *kept) {
     size_t k = 0;
     while (k < b->classes && (strlen(name_of(b, k)) != n || strncmp(name_of(b, k), at, n) != 0)) k++;
     if (n && k == b->classes)
-      return mica__fail(MICA_E_INVALID, "unseen: %s has no class '%.*s'", mica_dataset_name(b->data), (int)n, at);
+      return mica__fail(MICA_E_INVALID, "unseen: no sample to train on in %s has the class '%.*s'",
+                        mica_dataset_name(b->data), (int)n, at);
     if (n) kept[k] = true;
     at += n + (at[n] == ',');
   }

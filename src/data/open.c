@@ -224,9 +224,9 @@ static mica_status check_like(const mica__store *store, const mica_dataset_confi
   const mica__column *found = known ? mica__store_find(store, known->about.name) : NULL;
   if (!known || (found && mica_shape_equal(found->about.shape, known->about.shape))) return MICA_OK;
   if (!found)
-    return mica__fail(MICA_E_FORMAT, "%s has no column \"%s\", but the other parts of the data have one", store->name,
+    return mica__fail(MICA_E_FORMAT, "%s has no column \"%s\", but the data of training have one", store->name,
                       known->about.name);
-  return mica__fail(MICA_E_FORMAT, "%s holds inputs of shape %s, but the other parts of the data have the shape %s",
+  return mica__fail(MICA_E_FORMAT, "%s holds inputs of shape %s, but the data of training have the shape %s",
                     store->name, mica_shape_format(found->about.shape, a), mica_shape_format(known->about.shape, b));
 }
 

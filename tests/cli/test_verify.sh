@@ -141,7 +141,7 @@ done
 run train --task verify --data "$work/single" --quiet --out "$work/no"
 ends 1 '*' '*no class to train on has two samples*'
 run train --task verify --data "$work/voices" --unseen bob,max --quiet --out "$work/no"
-ends 2 '*' "*unseen: *voices has no class 'max'*"
+ends 2 '*' "*unseen: no sample to train on in *voices has the class 'max'*"
 run train --task verify --data "$work/voices" --unseen 1 --quiet --out "$work/no"
 ends 2 '*' '*unseen keeps one class for the test, which has no pairs of different classes*'
 printf 'a,b,label\n1,2,x\n2,3,y\n3,4,x\n4,5,y\n5,6,z\n6,7,z\n' >"$work/rows.csv"

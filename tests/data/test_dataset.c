@@ -286,10 +286,10 @@ START_TEST(npy_files) {
   write_npy("npy/x_test.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }\n", x, sizeof x);
   write_npy("npy/y_test.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 2), }\n", several, 4);
   refuse("npy/x_test.npy", &(mica_dataset_config){.like = dataset}, MICA_E_FORMAT,
-         "2 labels per sample, but the other parts of the data have 3");
+         "2 labels per sample, but the data of training have 3");
   write_npy("npy/y_test.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }\n", several, 2);
   refuse("npy/x_test.npy", &(mica_dataset_config){.like = dataset}, MICA_E_FORMAT,
-         "1 label per sample, but the other parts of the data have 3");
+         "1 label per sample, but the data of training have 3");
   write_npy("npy/y_test.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }\n", several, 3);
   refuse("npy/x_test.npy", NULL, MICA_E_FORMAT,
          "holds 2 inputs and labels of shape (3); labels must have the shape (2), or (2, K)");

@@ -188,7 +188,7 @@ void mica__boxed_sort_classes(mica__boxed *b) {
 static mica_status take_classes(mica__boxed *b, const mica_dataset *like, const mica__store *store) {
   const mica__column *known = mica__store_find(like->store, "label");
   if (!known || !known->class_names)
-    return mica__fail(MICA_E_FORMAT, "%s has classes, but the other parts of the data have none", store->name);
+    return mica__fail(MICA_E_FORMAT, "%s has classes, but the data of training have none", store->name);
   int32_t *map = malloc(((size_t)b->class_count + 1) * sizeof *map);
   if (!map) return mica__fail_nomem("names of classes");
   mica_status status = MICA_OK;
@@ -196,7 +196,7 @@ static mica_status take_classes(mica__boxed *b, const mica_dataset *like, const 
     map[i] = 0;
     while (map[i] < known->about.classes && strcmp(known->class_names[map[i]], b->names[i]) != 0) map[i]++;
     if (map[i] == known->about.classes)
-      status = mica__fail(MICA_E_FORMAT, "%s: the class \"%s\" is unknown: the other parts of the data do not have it",
+      status = mica__fail(MICA_E_FORMAT, "%s: the class \"%s\" is unknown: the data of training do not have it",
                           store->name, b->names[i]);
   }
   for (size_t i = 0; status == MICA_OK && i < b->box_count; i++) b->labels[i] = map[b->labels[i]];
@@ -290,7 +290,7 @@ static mica_status choose_shape(mica__boxed *b, const mica_dataset_config *confi
   if (config->like) {
     const mica_shape shape = mica_dataset_shape(config->like);
     if (shape.rank != 3)
-      return mica__fail(MICA_E_FORMAT, "%s holds pictures, but the other parts of the data do not", store->name);
+      return mica__fail(MICA_E_FORMAT, "%s holds pictures, but the data of training do not", store->name);
     b->channels = (int32_t)shape.dim[0];
     b->height = (int32_t)shape.dim[1];
     b->width = (int32_t)shape.dim[2];

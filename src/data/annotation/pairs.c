@@ -255,6 +255,16 @@ static mica_status list_named(const char *folder, const mica__pairing *pairing, 
   return status;
 }
 
+/* Refuses a picture or volume without a mask or depth map, named by its stem. */
+static mica_status fail_alone(const mica__pairing *pairing, char *const folders[2], const named *picture) {
+  const mica__pair_kind *kind = kind_of(pairing);
+  if (!strcmp(folders[0], folders[1]))
+    return mica__fail(MICA_E_FORMAT, "%s/%s has no %s: there is no %s_%s.%s in the folder", folders[0], picture->file,
+                      kind->what, picture->stem, kind->mark, pairing->ending);
+  return mica__fail(MICA_E_FORMAT, "%s/%s has no %s: there is no %s.%s, nor %s_%s.%s, in %s", folders[0], picture->file,
+                    kind->what, picture->stem, pairing->ending, picture->stem, kind->mark, pairing->ending, folders[1]);
+}
+
 static mica_status join(mica__pairs *p, const mica__pairing *pairing, char *const folders[2], const named *pictures,
                         size_t picture_count, const named *masks, size_t mask_count) {
   const mica__pair_kind *kind = kind_of(pairing);
@@ -263,10 +273,7 @@ static mica_status join(mica__pairs *p, const mica__pairing *pairing, char *cons
   if (!p->pictures || !p->masks) return mica__fail_nomem("the names of pictures");
   for (size_t i = 0, k = 0; i < picture_count || k < mask_count; i++, k++) {
     const int order = i == picture_count ? 1 : k == mask_count ? -1 : strcmp(pictures[i].stem, masks[k].stem);
-    if (order < 0)
-      return mica__fail(MICA_E_FORMAT, "%s/%s has no %s: there is no %s.%s, nor %s_%s.%s, in %s", folders[0],
-                        pictures[i].file, kind->what, pictures[i].stem, pairing->ending, pictures[i].stem, kind->mark,
-                        pairing->ending, folders[1]);
+    if (order < 0) return fail_alone(pairing, folders, &pictures[i]);
     if (order > 0)
       return mica__fail(MICA_E_FORMAT, "%s/%s is a %s without a picture: there is no %s%s in %s", folders[1],
                         masks[k].file, kind->what, masks[k].stem, pairing->endings, folders[0]);

@@ -241,7 +241,9 @@ static mica_status read_small(const char *path, char **content) {
                       (unsigned long long)all, (unsigned long long)MOST_BYTES);
   MICA_TRY(mica__content_read(path, &data, &size));
   *content = (char *)data;
-  return strlen(*content) == size ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s holds a zero byte: it is not a text", path);
+  return strlen(*content) == size
+             ? MICA_OK
+             : mica__fail(MICA_E_FORMAT, "%s holds a zero byte; if it is a text in UTF-16, save it as UTF-8", path);
 }
 
 static mica_status read_names(const char *folder, const char *labels, mica__yolo_names *names, mica__boxed *b) {

@@ -90,8 +90,8 @@ static mica_status check_like(const mica__store *store, const mica__array *label
   const int64_t has = labels->shape.rank == 2 ? labels->shape.dim[1] : 1;
   const int64_t wants = about && about->kind == MICA_COLUMN_KIND_CLASSES ? about->classes : 1;
   if (!about || has == wants) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s has %lld label%s per sample, but the other parts of the data have %lld",
-                    store->name, (long long)has, has == 1 ? "" : "s", (long long)wants);
+  return mica__fail(MICA_E_FORMAT, "%s has %lld label%s per sample, but the data of training have %lld", store->name,
+                    (long long)has, has == 1 ? "" : "s", (long long)wants);
 }
 
 /* Adds labels; there must be one per input. */

@@ -24,8 +24,7 @@ mica_status mica__cifar_parse(const char *name, uint8_t *content, size_t size, c
                       size, PIXELS + 1, PIXELS + 2);
   int32_t given = mica__config_classes(config);
   if (given && given != classes)
-    return mica__fail(MICA_E_FORMAT, "%s has %d classes, but the other parts of the data have %d", name, classes,
-                      given);
+    return mica__fail(MICA_E_FORMAT, "%s has %d classes, but the data of training have %d", name, classes, given);
   MICA_TRY(mica__store_set_count(store, size / record));
   MICA_TRY(mica__store_add_input(store, MICA_U8, MICA_SHAPE(3, 32, 32), &column));
   column->data = content + labels;

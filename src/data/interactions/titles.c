@@ -58,7 +58,8 @@ mica_status mica__titles_parse(const char *name, char *content, size_t size, mic
   const bool latin = mica__utf8_prefix(content, size) < size;
   size_t number = 0;
   char *begin = content + (size >= 3 && !memcmp(content, "\xef\xbb\xbf", 3) ? 3 : 0); /* the mark of UTF-8 */
-  if (memchr(content, 0, size)) return mica__fail(MICA_E_FORMAT, "%s is not a text file: it holds a zero byte", name);
+  if (memchr(content, 0, size))
+    return mica__fail(MICA_E_FORMAT, "%s holds a zero byte; if it is a text in UTF-16, save it as UTF-8", name);
   for (char *line = begin, *end; *line; line = end) {
     end = line + strcspn(line, "\n");
     if (*end) *end++ = '\0';

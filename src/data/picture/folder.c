@@ -165,8 +165,8 @@ static mica_status add_pictures(mica__store *store, pictures *p, const char *pat
   mica__column *column = NULL;
   MICA_TRY(find_shape(store, p, config, &shape));
   if (shape.rank != 3 || (shape.dim[0] != 1 && shape.dim[0] != 3))
-    return mica__fail(MICA_E_FORMAT,
-                      "%s holds pictures, but the other parts of the data hold no pictures of 1 or 3 channels", path);
+    return mica__fail(MICA_E_FORMAT, "%s holds pictures, but the data of training hold no pictures of 1 or 3 channels",
+                      path);
   p->channels = (int32_t)shape.dim[0];
   p->height = (int32_t)shape.dim[1];
   p->width = (int32_t)shape.dim[2];

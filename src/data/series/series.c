@@ -288,9 +288,10 @@ mica_status mica__series_read(const char *name, char *content, size_t size, cons
                               mica__series *s) {
   reading r = {.records = mica__records_in(name, content, size), .choice = choice};
   *s = (mica__series){0};
-  mica_status status = memchr(content, '\0', size)
-                           ? mica__fail(MICA_E_FORMAT, "%s is not a text file: it holds a zero byte", name)
-                           : MICA_OK;
+  mica_status status =
+      memchr(content, '\0', size)
+          ? mica__fail(MICA_E_FORMAT, "%s holds a zero byte; if it is a text in UTF-16, save it as UTF-8", name)
+          : MICA_OK;
   if (status == MICA_OK) status = read_all(&r, s);
   for (size_t i = 0; r.names && i < r.columns; i++) free(r.names[i]);
   free(r.names);

@@ -304,9 +304,9 @@ static mica_status locate_fields(mica__inference *in, const mica__schema *known,
     if (field->unused) field->at = SIZE_MAX;
     if (field->at == SIZE_MAX && !field->label && !field->unused)
       return mica__fail(MICA_E_FORMAT, "%s has no column \"%s\", but %s", name, field->name,
-                        known->outline ? "the network was trained on it" : "the other parts of the data have it");
+                        known->outline ? "the network was trained on it" : "the data of training have it");
     if (field->at != SIZE_MAX && field->at >= in->schema->columns)
-      return mica__fail(MICA_E_FORMAT, "%s has %zu columns, but the other parts of the data have %zu", name,
+      return mica__fail(MICA_E_FORMAT, "%s has %zu columns, but the data of training have %zu", name,
                         in->schema->columns, known->columns);
   }
   return MICA_OK;
