@@ -94,8 +94,11 @@ awk -v a="${range%% *}" -v b="${half%% *}" 'BEGIN { e = a / b - 2; exit !(e < 0.
   fault "depths from ${range%% *}, half of them from ${half%% *}"
 # If there are many maps, some are read, and the message says so.
 "$rooms" "$work/many" 201 16 png
+rm "$work/many/depth/0.png"
+{ printf 'Pf\n16 16\n-1\n'; head -c 1024 /dev/zero; } >"$work/many/depth/0.pfm"
 run train --data "$work/many" --width 4 --depth 1 --epochs 1 --validation 0 --out "$work/some"
-ends 0 '*          depths from [0-9.]* to [0-9.]*, [0-9.]* % unknown, of 200 maps*' ''
+ends 0 '*          depths from [0-9.]* to [0-9.]*, [0-9.]* % unknown, of 200 maps*' \
+  'mica train: 1 of 200 depth maps that were read have no depth above 0, such as the one of *many/images/0.png'
 case $range$half in *'of 200 maps'*) fault "not all of 4 maps are read: $range" ;; esac
 "$MICA_BUILD_DIR/bin/tests/write_scenes" "$work/eight" 1 48 || exit 1
 cp "$work/eight/masks/0.png" "$work/mixed/depth/2.png"

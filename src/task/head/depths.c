@@ -69,7 +69,7 @@ static mica_status find_known(mica_run *run, const mica_column *label, known_dep
   const size_t column = mica_dataset_column_index(data, label->name);
   float *depths = malloc(mica__dataset_most_pixels(data) * sizeof *depths);
   mica_status status = depths ? MICA_OK : mica__fail_nomem("a depth map");
-  const char *empty = NULL;
+  const char *empty = NULL, *which = count < all ? " that were read" : "";
   uint64_t empties = 0;
   for (uint64_t i = 0; status == MICA_OK && i < count; i++) {
     int64_t height = 0, width = 0;
@@ -83,11 +83,11 @@ static mica_status find_known(mica_run *run, const mica_column *label, known_dep
   }
   free(depths);
   if (status == MICA_OK && !(k->count > 0))
-    return mica__fail(MICA_E_FORMAT, "%s: no pixel of %llu depth maps has a depth above 0; there is nothing to learn",
-                      mica_dataset_name(data), (unsigned long long)count);
+    return mica__fail(MICA_E_FORMAT, "%s: no pixel of %llu depth maps%s has a depth above 0; there is nothing to learn",
+                      mica_dataset_name(data), (unsigned long long)count, which);
   if (status == MICA_OK && empties)
-    return mica__run_remark(run, "%llu of %llu depth maps have no depth above 0, such as the one of %s",
-                            (unsigned long long)empties, (unsigned long long)count,
+    return mica__run_remark(run, "%llu of %llu depth maps%s have no depth above 0, such as the one of %s",
+                            (unsigned long long)empties, (unsigned long long)count, which,
                             empty ? empty : mica_dataset_name(data));
   return status;
 }

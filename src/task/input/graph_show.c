@@ -85,9 +85,10 @@ static mica_status visit_file(mica_run *run, const char *path, mica__sample_fn *
                 : mica__visit_data(run, &(mica_run_input){.data = path, .part = MICA_PART_TEST}, visit_data, fn, user);
   }
   MICA_TRY(mica__content_read(path, &content, &size));
-  mica_status status = memchr(content, '\0', size)
-                           ? mica__fail(MICA_E_FORMAT, "%s is not a text file: it holds a zero byte", path)
-                           : visit_lines(run, path, (const char *)content, fn, user);
+  mica_status status =
+      memchr(content, '\0', size)
+          ? mica__fail(MICA_E_FORMAT, "%s holds a zero byte; if it is a text in UTF-16, save it as UTF-8", path)
+          : visit_lines(run, path, (const char *)content, fn, user);
   free(content);
   return status;
 }
