@@ -136,7 +136,9 @@ static mica_status find_task(mica_run *run) {
     const int32_t suits = mica__task_suits(task, run->parts->whole);
     if (suits > best) best = suits, run->task = task;
   }
-  if (!best) return mica__fail(MICA_E_FORMAT, "no task suits %s; choose one with --task", run->data);
+  if (!best)
+    return mica__fail(MICA_E_FORMAT, "the task cannot be told from %s; name it with --task",
+                      run->data ? run->data : "the dataset");
   return mica__run_take_task(run, run->task);
 }
 

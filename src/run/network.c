@@ -495,14 +495,15 @@ mica_status mica__run_load_weights(mica_run *run) {
   mica_nn *nn = mica_trainer_test_network(run->trainer);
   char *path = mica__run_path(run, MODEL);
   char *last = mica__run_path(run, "last.safetensors");
-  const bool stopped = path && last && access(path, F_OK) != 0 && access(last, F_OK) == 0;
+  const bool begun = path && last && access(path, F_OK) != 0 && access(last, F_OK) == 0;
   free(last);
   if (!path) return mica__fail_nomem("a run");
   mica_status status =
-      stopped ? mica__fail(MICA_E_NOT_FOUND,
-                           "the run in %s was stopped before it had %s; mica train --resume --out %s goes on",
-                           run->folder, MODEL, run->folder)
-              : check_finite(run, path);
+      begun ? mica__fail(MICA_E_NOT_FOUND,
+                         "the run in %s has no %s yet; wait for its first epoch if it is still training, "
+                         "else mica train --resume --out %s goes on",
+                         run->folder, MODEL, run->folder)
+            : check_finite(run, path);
   if (status == MICA_OK) status = mica_nn_load(nn, mica_trainer_test_session(run->trainer), path, NULL);
   free(path);
   return mica__run_damaged(run, MODEL, status);

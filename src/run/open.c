@@ -75,10 +75,9 @@ static mica_status open_model(mica_run *run) {
 /* Loads an exported model. Its weights are f32, whatever type the run was trained in. */
 static mica_status load_model(mica_run *run) {
   if (!run->task->input->traits.by_samples)
-    return mica__fail(
-        MICA_E_UNSUPPORTED,
-        "%s is a model of the task %s; mica predict takes only runs of that task; compute the model with mica run",
-        run->folder, run->task->name);
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "%s is a model of the task %s, which only mica run computes; name the folder of the run instead",
+                      run->folder, run->task->name);
   MICA_TRY(run->task->prepare(run));
   MICA_TRY(mica__run_note_kinds(run));
   MICA_TRY(mica__run_recall_columns(run));

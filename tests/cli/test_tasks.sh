@@ -97,6 +97,13 @@ run predict --model "$work/prices" "$work/narrow.csv"
 ends 1 '' '*narrow.csv has no column "c", but the network was trained on it*'
 run predict --model "$work/prices" - <"$work/narrow.csv"
 ends 1 '' '*standard input has no column "c"*'
+run predict --model "$work/prices" "$work/rows.csv" "$work/narrow.csv"
+ends 1 '' '*the network reads one table or array at a time; 2 files were given*'
+# The weights of the last step are there, but no epoch has ended yet.
+cp -r "$work/prices" "$work/begun"
+rm "$work/begun/model.safetensors"
+run predict --model "$work/begun" "$work/rows.csv"
+ends 1 '' "*the run in $work/begun has no model.safetensors yet; wait for its first epoch*--out $work/begun goes on"
 # Columns are known by their names, wherever they stand; the answer is no input.
 grep -q '"table": \["number a", "number b", "number c", "label price"\]' "$work/prices/config.json" ||
   fault 'no names of columns'

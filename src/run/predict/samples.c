@@ -503,11 +503,13 @@ mica_status mica__samples_read(mica_run *run, const mica_run_input *input, mica_
       return mica__fail(MICA_E_INVALID,
                         "%s is a folder, but the network was trained on rows of a table; name a file with a table",
                         input->files[0]);
-    if (input->file_count > 1) return mica__fail(MICA_E_INVALID, "give only one table at a time");
-    return is_of(&pictures_kind, input->files[0])
-               ? mica__fail(MICA_E_INVALID, "%s is a picture, but the network was not trained on pictures",
-                            input->files[0])
-               : read_table(run, input, input->files[0], s);
+    if (is_of(&pictures_kind, input->files[0]))
+      return mica__fail(MICA_E_INVALID, "%s is a picture, but the network was not trained on pictures",
+                        input->files[0]);
+    if (input->file_count > 1)
+      return mica__fail(MICA_E_INVALID, "the network reads one table or array at a time; %zu files were given",
+                        input->file_count);
+    return read_table(run, input, input->files[0], s);
   }
   if (input->file_count == 1 && mica__table_is_named(input->files[0]))
     return read_picture_table(run, input->files[0], s);

@@ -213,7 +213,7 @@ static mica_status add_content(const mica_run *run, const char *name, char *cont
   bool table = false;
   if (!size) return mica__fail(MICA_E_FORMAT, "%s is empty", name);
   if (memchr(content, '\0', size))
-    return mica__fail(MICA_E_FORMAT, "%s is not a text file: it holds a zero byte", name);
+    return mica__fail(MICA_E_FORMAT, "%s holds a zero byte; if it is a text in UTF-16, save it as UTF-8", name);
   if (may) {
     mica__records r = mica__records_in(name, content, size);
     mica__attempt_begin();
