@@ -22,8 +22,8 @@ static const cli_option options[] = {
     CLI_ROW("data", struct values, data, .value = "DATA",
             .help = "data to test on (default: the data that all runs were trained on)"),
     CLI_ROW("part", struct values, part, .value = "PART",
-            .help = "train, validation or test (default: test if there is one, else all of DATA; without DATA the "
-                    "validation samples)"),
+            .help = "train, validation or test (default: test; if there is no test part, all of DATA if it has no "
+                    "parts, or without DATA the validation samples)"),
     CLI_ROW("samples", struct values, samples, .value = "N",
             .help = "samples whose answers are compared (default 500)"),
     CLI_ROW("repeats", struct values, repeats, .value = "N", .help = "timed predictions per run (default 200)"),

@@ -35,7 +35,7 @@ static const cli_option options[] = {
             .help = "pictures, recordings, volumes, folders of them, a table, an array (.npy) or texts; - for standard "
                     "input"),
     CLI_ROW("model", struct values, model, .value = "RUN",
-            .help = "folder of a run, or a model written by mica export"),
+            .help = "folder of a run or of a published classifier, or a model written by mica export"),
     CLI_ROW("text", struct values, text, .value = "TEXT", .help = "text to predict for, instead of inputs",
             .blank = true),
     CLI_ROW("data", struct values, data, .value = "DATA",

@@ -23,7 +23,7 @@ static const cli_option options[] = {
             .help = "what is removed first: channels with the smallest weights (magnitude), or with the least effect "
                     "on the loss (taylor) (default magnitude)"),
     CLI_ROW("steps", struct values, steps, .value = "N",
-            .help = "pruning steps, with an epoch of training after each (default 3)"),
+            .help = "pruning steps, with an epoch of training between them (default 3)"),
     CLI_ROW("masks", struct values, masks, .value = "SHARE",
             .help = "instead of channels: set the smallest weights of each layer to 0, SHARE of all, without training"),
     CLI_ROW("out", struct values, out, .value = "DIR", .help = "folder to write"),

@@ -42,7 +42,9 @@ static int read_whole(const cli_command *self, FILE *file, const char *path, cha
 static int split(const cli_command *self, const char *path, size_t bytes, cli_lines *lines) {
   size_t most = 1;
   const char *zero = memchr(lines->data, 0, bytes);
-  if (zero) return cli_fail(self, "%s is not a text file: byte %zu is zero", path, (size_t)(zero - lines->data));
+  if (zero)
+    return cli_fail(self, "%s: byte %zu is zero; if it is a text in UTF-16, save it as UTF-8", path,
+                    (size_t)(zero - lines->data));
   for (const char *at = lines->data; (at = strchr(at, '\n')); at++) most++;
   lines->texts = calloc(most, sizeof *lines->texts);
   if (!lines->texts) return cli_fail(self, "there is not enough memory for %s", path);

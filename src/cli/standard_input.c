@@ -1,8 +1,10 @@
 /* All of standard input. */
 #include "cli/standard_input.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The most bytes that are read from standard input. */
 #define MOST_INPUT ((size_t)1 << 28)
@@ -10,7 +12,7 @@
 char *cli_read_standard_input(const cli_command *self) {
   size_t size = 0, capacity = 1 << 16;
   char *text = malloc(capacity);
-  while (text && size < MOST_INPUT) {
+  while (text && size <= MOST_INPUT) {
     const size_t got = fread(text + size, 1, capacity - size - 1, stdin);
     size += got;
     if (!got) break;
@@ -24,8 +26,13 @@ char *cli_read_standard_input(const cli_command *self) {
     return NULL;
   }
   text[size] = '\0';
-  if (size && !ferror(stdin) && size < MOST_INPUT) return text;
-  cli_fail(self, size ? "standard input cannot be read, or is too long" : "standard input is empty");
+  if (size && !ferror(stdin) && size <= MOST_INPUT) return text;
+  if (ferror(stdin))
+    cli_fail(self, "standard input cannot be read: %s", strerror(errno));
+  else if (size)
+    cli_fail(self, "standard input is longer than %zu MiB", MOST_INPUT >> 20);
+  else
+    cli_fail(self, "standard input is empty");
   free(text);
   return NULL;
 }

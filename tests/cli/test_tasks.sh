@@ -97,6 +97,10 @@ run predict --model "$work/prices" "$work/narrow.csv"
 ends 1 '' '*narrow.csv has no column "c", but the network was trained on it*'
 run predict --model "$work/prices" - <"$work/narrow.csv"
 ends 1 '' '*standard input has no column "c"*'
+run predict --model "$work/prices" - </dev/null
+ends 1 '' '*standard input is empty*'
+run predict --model "$work/prices" - <"$work"
+ends 1 '' '*standard input cannot be read: *'
 run predict --model "$work/prices" "$work/rows.csv" "$work/narrow.csv"
 ends 1 '' '*the network reads one table or array at a time; 2 files were given*'
 # The weights of the last step are there, but no epoch has ended yet.
