@@ -139,7 +139,7 @@ static void check_refusals(mica_run *run) {
   refused(run, &(mica_run_input){.files = &path, .file_count = 1}, "empty.tsv is empty");
   files_write("sound.wav", "RIFF\0\0\nWAVE", 11);
   path = files_path("sound.wav");
-  refused(run, &(mica_run_input){.files = &path, .file_count = 1}, "sound.wav is not a text");
+  refused(run, &(mica_run_input){.files = &path, .file_count = 1}, "sound.wav holds a zero byte");
   refused(run, &(mica_run_input){.file_count = 0}, "exactly one of files, data and a text");
 }
 
