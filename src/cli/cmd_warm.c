@@ -27,11 +27,9 @@ static const cli_option options[] = {
     CLI_ROW("sample", struct values, sample, .value = "SAMPLE",
             .help = "the input to answer: a picture file, or for a run any file that mica predict takes, or a text if "
                     "there is no such file; for language and speak always a text"),
-    CLI_ROW(
-        "shape", struct values, shape, .value = "NAME=1x3x224x224",
-        .help =
-            "ONNX: shape of an input, or shapes of several, separated by commas (default: dimensions that the model "
-            "leaves open are 1)"),
+    CLI_ROW("shape", struct values, shape, .value = "NAME=1x3x224x224",
+            .help = "ONNX: shape of an input, or of several separated by commas (default: dimensions that the model "
+                    "leaves open are 1)"),
     CLI_ROW("precision", struct values, precision, .value = "TYPE",
             .help = "ONNX and runs: f32, f16 or bf16 to compute in (default: as mica run and mica predict)"),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
