@@ -5,7 +5,8 @@
  *
  * with clamp(x) = min(max(x, low), high). S has C channels of IN1 x IN2 pixels, Y OUT1 x OUT2, D POOL1 x POOL2. Every
  * window has elements of Y, filters have at most 49 taps and C is at most 16. Y is never stored: its sums stay in a
- * core's caches, and biases and clamps come after the maximum, which changes no result.
+ * core's caches. Biases and clamps come after the maximum. That changes results only where a sum is -infinity and its
+ * bias +infinity: the larger sum of the window decides instead of NaN.
  *
  * A work-item, which is a work-group, takes a strip of ROWS rows of D and every PARTS-th panel of NV vectors of
  * filters. It packs the rows of S that the strip reads as x[c][row][phase of STEP2][pitch], zeros outside S, `channel`

@@ -12,7 +12,7 @@
 /* The share of a pixel, or of a box's area, within which rounding may decide either way. */
 #define UNDECIDED 1e-3
 
-/* A case. Masks have H, W and classes; ragged columns T and E, and those of boxes also H and W. */
+/* A case. Masks have H, W and classes; ragged columns T and E; ragged columns of boxes also H and W. */
 typedef struct problem {
   mica__augment augment;
   int64_t n, N, H, W, T, E, pad;
