@@ -16,6 +16,7 @@ struct mica_chat {
   char *system, *begin, *end; /* special tokens, as the template writes them */
   mica_chat_variable *variables;
   mica_messages *messages;
+  mica_messages *begun; /* after mica_chat_load: the chat's own system message, for mica_chat_reset; otherwise NULL */
   atomic_bool stop;
 };
 
@@ -77,6 +78,7 @@ mica_status mica_chat_create(mica_decoder *decoder, const mica_chat_config *conf
 void mica_chat_destroy(mica_chat *chat) {
   if (!chat) return;
   mica_messages_destroy(chat->messages);
+  mica_messages_destroy(chat->begun);
   mica_chat_template_destroy(chat->own);
   free(chat->variables);
   free(chat->system);
@@ -87,7 +89,14 @@ void mica_chat_destroy(mica_chat *chat) {
 
 const mica_messages *mica_chat_messages(const mica_chat *chat) { return chat->messages; }
 
-void mica_chat_reset(mica_chat *chat) { mica_messages_cut(chat->messages, chat->system ? 1 : 0); }
+void mica_chat_reset(mica_chat *chat) {
+  if (chat->begun) {
+    mica_messages_destroy(chat->messages);
+    chat->messages = chat->begun;
+    chat->begun = NULL;
+  }
+  mica_messages_cut(chat->messages, chat->system ? 1 : 0);
+}
 
 void mica_chat_stop(mica_chat *chat) {
   if (chat) atomic_store(&chat->stop, true);
@@ -126,7 +135,10 @@ mica_status mica_chat_load(mica_chat *chat, const char *path) {
     mica_messages_destroy(messages);
     return mica__fail_in(status, path);
   }
-  mica_messages_destroy(chat->messages);
+  if (chat->begun)
+    mica_messages_destroy(chat->messages);
+  else
+    chat->begun = chat->messages;
   chat->messages = messages;
   return MICA_OK;
 }

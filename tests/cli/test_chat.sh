@@ -41,6 +41,21 @@ grep -q '^{"role": "system", "content": "Be brief."},$' "$work/m.json" || fault 
 lines "/load $work/m.json" two "/save $work/n.json"
 talk
 [ "$(grep -c '"role"' "$work/n.json")" = 5 ] || fault "$(cat "$work/n.json")"
+# /reset goes back to the system message of the conversation, whatever the file has in the first place
+echo '[{"role": "system", "content": "Rhyme."}, {"role": "user", "content": "one"}]' >"$work/rhyme.json"
+echo '[{"role": "user", "content": "one"}]' >"$work/plain.json"
+for file in rhyme plain; do
+  lines '/system Be brief.' "/load $work/$file.json" /reset "/save $work/own.json" \
+    "/load $work/plain.json" "/load $work/rhyme.json" /reset "/save $work/twice.json"
+  talk
+  for saved in own twice; do
+    grep -q '^{"role": "system", "content": "Be brief."}$' "$work/$saved.json" &&
+      [ "$(grep -c '"role"' "$work/$saved.json")" = 1 ] || fault "/reset after /load: $(cat "$work/$saved.json")"
+  done
+  lines "/load $work/$file.json" /reset "/save $work/none.json"
+  talk
+  grep -q '"role"' "$work/none.json" && fault "/reset keeps a message of a file: $(cat "$work/none.json")"
+done
 lines "/load $work/none" one
 talk
 [ $status = 0 ] && [ "$out" ] || fault "a file that is missing ends the conversation"
