@@ -129,7 +129,7 @@ mica_status mica_session_bind_output(mica_session *session, size_t index, mica_t
   if (tensor) MICA_TRY(mica_tensor_view(tensor, mica_tensor_shape(tensor), NULL, 0, &handle));
   mica_tensor_destroy(session->bound[index]);
   session->bound[index] = handle;
-  /* Bind again: the new handle may have the address of the old one. */
+  /* Makes the next run bind the output again, because the new handle may have the same address as the old one. */
   for (mica__plan *v = session->plans; v; v = v->next)
     if (v->outputs) v->outputs[index].at = NULL;
   return MICA_OK;

@@ -274,8 +274,8 @@ static int compare_ranked(const void *a, const void *b) {
   return (x->class > y->class) - (x->class < y->class);
 }
 
-/* Lists all classes in the order of removal. A class's score becomes its root, divided by the mean of its group, so
- * that layers can be compared. */
+/* Lists all classes in the order of removal. The list's score is the square root of a class's score divided by the mean
+ * of these roots in its group, so that layers can be compared. */
 static void rank(const mica_pruning *p, ranked *list, double *means) {
   for (int32_t c = 0; c < p->class_count; c++)
     means[p->group_of[c]] += sqrt(p->scores[c]) / (double)p->groups[p->group_of[c]].channels;
@@ -286,8 +286,8 @@ static void rank(const mica_pruning *p, ranked *list, double *means) {
   qsort(list, (size_t)p->class_count, sizeof *list, compare_ranked);
 }
 
-/* The mean score of the next channels to remove from a group, which begins at position `at` of the list; INFINITY if
- * no more may be removed. */
+/* The mean score of the channels that would be removed next from a group; INFINITY if no more may be removed. The
+ * group's channels begin at list[at]. */
 static double next_worth(const mica_pruning *p, const ranked *list, size_t group, size_t at) {
   const mica_prune_group *g = &p->groups[group];
   const int64_t step = step_of(p->before[group]), least = (int64_t)ceil(LEAST_SHARE * (double)p->before[group]);

@@ -11,7 +11,7 @@
 typedef struct finding {
   const mica_onnx *model;
   mica__external external;
-  mica__name_table numbers, makers; /* of a value: its index in uses; the node that makes it */
+  mica__name_table numbers, makers; /* a value's name -> its index in uses; the index of the node that makes it */
   int32_t *uses;
   size_t use_count, use_capacity;
   mica__onnx_products *out;
@@ -153,7 +153,8 @@ static const Onnx__TensorProto *matrix_of(const finding *f, const mica__onnx_nod
   return !mica__onnx_ints(swap, "perm", &perm) || (perm.count == 2 && perm.values[0] == 1) ? own : NULL;
 }
 
-/* The batch norm that is the only reader of a value; NULL: none, or if it trains. */
+/* Returns the batch norm that is the only reader of a value. Returns NULL if there is no such norm or if it is in
+ * training mode. */
 static const mica__onnx_node *norm_behind(const finding *f, const char *value) {
   const mica__onnx_graph *graph = &f->model->graph;
   if (uses_of(f, value) != 1) return NULL;

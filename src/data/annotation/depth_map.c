@@ -190,8 +190,8 @@ mica_status mica__depth_map_decode(const char *name, uint8_t *content, size_t si
   return status;
 }
 
-/* Finds all of a map but its depths, from the beginning of a PNG, npy or PFM file; others, which may be compressed, are
- * decoded. */
+/* Finds the height, width and bits of a map, but not its depths. They are in the header of a PNG, npy or PFM file. A
+ * file that begins otherwise may be compressed, so it is read and decoded whole. */
 static mica_status find_outline(const char *path, uint8_t *bytes, mica__depth_map *map) {
   uint8_t *content = NULL;
   size_t all = 0;

@@ -40,9 +40,9 @@ mica_value mica__lower_split_heads(mica__lowering *l, const mica__onnx_node *nod
   return mica_transpose(apart, MICA_AXES(0, 2, 1, 3));
 }
 
-/* Reads the window; is_causal is a window that ends at the query itself. Queries follow the cache: they come after the
- * rows of the past. If the keys are a cache that is filled elsewhere (nonpad_kv_seqlen), queries are the last rows of
- * each sequence. */
+/* Reads the window. is_causal is the same as right_window_size = 0. The position of the first query (a->offset) is the
+ * number of rows in the past cache. If the operator gets a filled cache instead (nonpad_kv_seqlen), the queries are the
+ * last rows of each sequence. */
 static bool take_window(mica__lowering *l, const mica__onnx_node *node, attention *a) {
   a->left = mica__onnx_int(node, "left_window_size", -1);
   a->right = mica__onnx_int(node, "right_window_size", -1);
@@ -102,12 +102,13 @@ mica_value mica__lower_share_heads(mica_value x, int64_t heads) {
   return mica_reshape(wide, MICA_SHAPE(s.dim[0], heads, s.dim[2], s.dim[3]));
 }
 
-/* 0 for keys that are seen, minus infinity for the others. */
+/* Returns 0 for keys that are seen and minus infinity for the others. */
 static mica_value as_bias(mica_value seen, mica_value like) {
   return mica_where(seen, mica__lower_number(like, 0), mica__lower_number(like, -(double)INFINITY));
 }
 
-/* Converts the given mask to a bias, and pads it if it is shorter than the keys. */
+/* Converts the given mask to a bias. If the mask has fewer columns than there are keys, minus infinity is appended; a
+ * single column broadcasts instead. */
 static mica_value mask_bias(mica_value mask, mica_value scores, int64_t rows) {
   int64_t before[MICA_MAX_RANK] = {0}, after[MICA_MAX_RANK] = {0};
   if (mica_value_dtype(mask) == MICA_BOOL) mask = as_bias(mask, scores);
@@ -166,7 +167,8 @@ static mica_value zero_where_blind(mica_value weights, mica_value bias) {
   return mica_where(blind, mica__lower_number(weights, 0), weights);
 }
 
-/* What the fourth result is: the scores, the capped scores, the scores with the bias, or their softmax. */
+/* Which scores the fourth result holds (qk_matmul_output_mode): the scaled products, these after the soft cap, these
+ * with the bias added, or their softmax. */
 enum { SHOW_SCORES, SHOW_CAPPED, SHOW_BIASED, SHOW_SOFTMAX };
 
 static mica_value weights_of(mica__lowering *l, const mica__onnx_node *node, const attention *a, mica_value *shown) {
@@ -251,8 +253,8 @@ MICA__LOWER(attention) {
 
 /* --- positions --- */
 
-/* Rotates rows of even width by angles, given as cosines and sines (batch, 1, rows, width / 2). Pairs are neighbours,
- * or one element from each half. */
+/* Rotates rows of even width by angles, given as cosines and sines (batch, 1, rows, width / 2). Pair i is elements 2 i
+ * and 2 i + 1 if `neighbours`, else elements i and i + width / 2. */
 static mica_value rotated(mica_value x, mica_value cosine, mica_value sine, bool neighbours) {
   mica_shape s = mica_value_shape(x);
   int64_t half = s.dim[3] / 2;

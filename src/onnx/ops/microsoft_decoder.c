@@ -31,12 +31,13 @@ typedef struct grouped {
   mica_value q, k, v;        /* (batch, heads, rows, width) */
   mica_value past_k, past_v; /* (batch, key heads, past, width); null: none */
   int64_t heads, key_heads, batch, rows, width, past;
-  int64_t total;      /* keys that queries may see: the past and the new rows; also the rows of the present cache */
+  int64_t total;      /* rows of the joined keys: max(total_sequence_length, past); with a window past + rows */
   mica_value lengths; /* how many positions each sequence has after this call, (batch) i32 */
   mica_value first;   /* how many positions each sequence had before this call, (batch) i32; null: 0 */
-  bool plain;         /* all sequences fill the past cache; the present one is the past, then the new rows */
-  /* For a cache of only the last positions: the window; how many rows of the past are in use, and the first key that is
-   * kept, both (batch) i32. 0 and null: the cache holds all positions. */
+  bool plain;         /* every sequence is known to fill the past cache, so the new rows are just appended */
+  /* For a cache that holds only the last positions (sliding_window_cache): the size of the window; the number of past
+   * rows in use; and the index, among the past rows in use and the new rows, of the first row that the present cache
+   * keeps. The last two are (batch) i32. 0 and null if the cache holds all positions. */
   int64_t window;
   mica_value resident, stays;
 } grouped;
@@ -125,8 +126,9 @@ static bool take_first(mica__lowering *l, const mica__onnx_node *node, grouped *
   return g->first.graph;
 }
 
-/* How many of n positions a cache of `capacity` rows keeps: all if they fit, else the last ones. Whenever the cache is
- * full it drops all positions outside the window. */
+/* How many of n positions are in a cache of `capacity` rows: all if they fit, else the last ones. If a new position
+ * finds the cache full, the oldest capacity - window + 1 positions are dropped, so that the window's positions
+ * remain. */
 static mica_value resident_of(const grouped *g, mica_value n, int64_t capacity) {
   const double gap = (double)(capacity - g->window + 1);
   mica_value over = mica_maximum(mica_sub(n, mica__lower_number(n, (double)capacity)), mica__lower_number(n, 0));
@@ -134,8 +136,8 @@ static mica_value resident_of(const grouped *g, mica_value n, int64_t capacity) 
   return mica_sub(n, mica_mul(over, mica__lower_number(n, gap)));
 }
 
-/* Sets up the window: the keys are the past's rows in use, then the new rows. The cache keeps the last of all these
- * rows. */
+/* Sets up the window. The keys are the past rows in use, then the new rows. The present cache keeps the last keys;
+ * resident_of computes their number. */
 static bool take_window(mica__lowering *l, const mica__onnx_node *node, grouped *g) {
   if (!g->window) return true;
   if (g->window < 0 || g->past < g->window || mica__lower_has(l, node, BIAS)) {
@@ -221,8 +223,8 @@ static mica_value present(mica__lowering *l, const mica__onnx_node *node, const 
   return rows_of(l, node, g, keys, mica_add(stays, mica_range(mica__lower_graph(l), MICA_I64, g->past)));
 }
 
-/* Positions of the new rows, (batch or 1, rows): from position_ids (only the first one counts if there is no past),
- * else those after the past. */
+/* Positions of the new rows, (batch or 1, rows): position_ids if given, else the positions after the past. If there is
+ * no past, only the first number of position_ids is used, and the positions count up from it. */
 static mica_value positions_of(mica__lowering *l, const mica__onnx_node *node, const grouped *g) {
   mica_value given_at = given(l, node, POSITIONS), row = mica_range(mica__lower_graph(l), MICA_I32, g->rows);
   if (!given_at.graph && !g->first.graph) return mica_reshape(row, MICA_SHAPE(1, g->rows));
@@ -279,8 +281,8 @@ static bool is_supported(mica__lowering *l, const mica__onnx_node *node) {
   return false;
 }
 
-/* The bias of the scores, padded with 0 to all rows of the cache; null if the node has none, or with an error
- * recorded. */
+/* Returns the bias of the scores, padded with 0 to all rows of the cache. Returns null if the node has no bias, and on
+ * failure, with an error recorded. */
 static mica_value bias_of(mica__lowering *l, const mica__onnx_node *node, const grouped *g) {
   mica_value bias = given(l, node, BIAS);
   if (!bias.graph) return bias;

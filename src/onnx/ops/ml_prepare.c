@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* The message for a list that has neither one number nor one per feature. */
+/* Records the error for a list that has neither one number nor one per feature. */
 static void fail_features(mica__lowering *l, const mica__onnx_node *node, const char *name, int64_t count,
                           mica_shape shape) {
   const int64_t features = shape.rank ? shape.dim[shape.rank - 1] : 0;

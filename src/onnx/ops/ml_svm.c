@@ -163,8 +163,9 @@ static mica_value winners(const machine *m, mica_value scores) {
 
 /* --- probabilities --- */
 
-/* Computes probabilities p of k classes for one row from r, the probability of each class against each other, until
- * they change little (Wu, Lin and Weng 2004, second method). */
+/* Computes the probabilities p of k classes for one row (Wu, Lin and Weng 2004, second method). r[i k + j] is the
+ * probability of class i given that the class is i or j. Iterates until p changes little, at most 100 times. q (k, k)
+ * and qp (k) are scratch. */
 static void couple(int64_t k, const float *r, float *q, float *qp, float *p) {
   for (int64_t i = 0; i < k; i++) {
     p[i] = 1 / (float)k;
@@ -218,8 +219,8 @@ static mica_status couple_rows(const void *config, const mica__host_array *pairs
   return MICA_OK;
 }
 
-/* Converts decisions to probabilities by Platt's sigmoid (1999). Null if an error was recorded or operands were
- * demanded. */
+/* Converts decisions to probabilities: first of each pair by Platt's sigmoid (1999), then of the classes. Returns null
+ * if an error was recorded or operands were demanded. */
 static mica_value probabilities(const machine *m, mica_value scores, const mica__reals *a, const mica__reals *b) {
   mica_value y = {0};
   if (a->count != m->pairs || b->count != m->pairs) {

@@ -14,7 +14,8 @@ static bool refuse(mica__lowering *l, const mica__onnx_node *node, const char *w
   return false;
 }
 
-/* Reads a list of `count` integers; it may be empty if it is optional. */
+/* Reads a list of `count` integers. If it is optional, it may be absent, and *out is then NULL. Returns false, with an
+ * error recorded, for another number of integers. */
 static bool integers(mica__lowering *l, const mica__onnx_node *node, const char *name, int64_t count, bool optional,
                      const int64_t **out) {
   mica__integers list;
@@ -41,8 +42,12 @@ static bool reals(mica__lowering *l, const mica__onnx_node *node, const char *na
 
 enum { LEQ, LT, GTE, GT, EQ, NEQ, MEMBER, LEAF, KINDS };
 
-/* Rewrites a comparison as one of mica__tree_mode. x > v is "not at most v"; a NaN is not greater, so it takes the "no"
- * branch unless it is tracked. A NaN never equals anything, tracked or not. */
+/* Rewrites a comparison as one of mica__tree_mode. If it is the negation of a mode, as x > v is the negation of x <= v,
+ * the branches are exchanged.
+ *
+ * NaN fails every comparison of the file except !=, and takes the `yes` branch if the node tracks missing values. After
+ * exchanging the branches it must therefore be tracked if it was not before. In a node with != it takes the `yes`
+ * branch in both cases. */
 static void ask(mica__tree_node *at, int32_t kind) {
   static const int32_t modes[KINDS] = {MICA__TREE_AT_MOST, MICA__TREE_BELOW, MICA__TREE_BELOW, MICA__TREE_AT_MOST,
                                        MICA__TREE_IS,      MICA__TREE_IS,    MICA__TREE_IS,    MICA__TREE_LEAF};
@@ -65,7 +70,7 @@ static bool set_feature(mica__lowering *l, const mica__onnx_node *node, int64_t 
   return true;
 }
 
-/* --- what is wrong with the whole --- */
+/* --- checks of the whole ensemble --- */
 
 /* Visits parents first (Kahn 1962) and finds the longest path to each node; false if there is a cycle. */
 static bool find_depth(mica__lowering *l, const mica__onnx_node *node, int32_t *parents, mica__trees *t) {
@@ -244,14 +249,14 @@ bool mica__trees_read(mica__lowering *l, const mica__onnx_node *node, const char
   return read_weights(l, node, leaf, targets, sorted, t) && mica__trees_finish(l, node, tree_of, t);
 }
 
-/* --- version 5: nodes by number, leaves apart --- */
+/* --- version 5: branches hold indices of nodes, and leaves have their own lists --- */
 
 typedef struct lists_5 {
   int64_t count, leaves;
   const int64_t *features, *yes, *no, *yes_leaf, *no_leaf, *missing, *targets;
   const double *splits, *modes, *weights;
   mica__reals members;
-  int64_t member; /* the next one */
+  int64_t member; /* index in `members` of the next value to read */
 } lists_5;
 
 static bool read_lists_5(mica__lowering *l, const mica__onnx_node *node, lists_5 *f) {
@@ -283,7 +288,8 @@ static bool set_branch(mica__lowering *l, const mica__onnx_node *node, const lis
   return true;
 }
 
-/* Expands a node's set of members, which a NaN ends, to a chain of IS nodes; the last one leads to `no`. */
+/* Expands a node's set of members to a chain of IS nodes, whose last one leads to `no`. In the file a NaN ends the
+ * set. */
 static bool read_members(mica__lowering *l, const mica__onnx_node *node, lists_5 *f, int32_t i, mica__trees *t) {
   mica__tree_node *at = &t->nodes[i];
   const int32_t no = at->no;

@@ -1,4 +1,5 @@
-/* Packs operands of 8-bit products into panels and images (cl/quant/pack.cl, cl/quant/image.cl). */
+/* Packs the operands of 8-bit products for their kernels: matrices into panels (cl/quant/pack.cl), and images into
+ * planes that are grouped by stride (cl/quant/image.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/quant/int8.h"
@@ -42,16 +43,19 @@ int64_t mica__int8_steps(const mica__int8 *p, const mica__int8_form *form) {
 
 int32_t mica__int8_mask(const mica_tensor *tensor, mica_dtype to) { return mica_tensor_dtype(tensor) == to ? 0 : 128; }
 
-/* The elements after the images that the last tile may read: a GPU's tile has 64 columns. */
+/* Elements that are allocated after the images. The last tile of a product may read past the images by less than a
+ * tile, and a GPU's tile has 64 columns. */
 #define SLACK 64
-/* The steps that a work-item packs if nobody wants a matrix's sums. */
+/* The number of steps (elements of `per` bytes) that a work-item packs if the sums of rows are not requested. If they
+ * are requested, one work-item packs all steps of a row. */
 #define CHUNK 32
 
 bool mica__int8_is_constant(const mica__int8 *p, mica__int8_operand operand) {
   return p->exec->prologue && p->exec->constant >> mica__int8_input(p->attrs, operand) & 1;
 }
 
-/* The queue for launches that read only this operand: the prologue's if it is constant. */
+/* The queue for launches that read only this operand. If the operand is constant, it is the prologue's queue, whose
+ * work runs once before the first run. */
 static mica_queue *packer(const mica__int8 *p, mica__int8_operand operand) {
   return mica__int8_is_constant(p, operand) ? p->exec->prologue : p->exec->queue;
 }
@@ -92,7 +96,9 @@ mica_status mica__int8_pack_matrix(const mica__exec *exec, mica_queue *queue, co
   return mica__queue_submit(queue, &launch);
 }
 
-/* Splits packed rows of filters, for columns that lie as in `packed`. */
+/* Splits packed rows of filters so that vpmaddubsw does not saturate (cl/quant/cpu/split.cl). The strides of the
+ * columns (wide, step_step and plane of `packed`) must be set already, because the kernel stores positions of
+ * columns. */
 static mica_status split_rows(const mica__int8 *p, mica_queue *queue, const mica__int8_form *form,
                               const mica__int8_packed *packed) {
   const mica__kernel_desc *desc = &mica__int8_split_kernel;
@@ -173,12 +179,13 @@ static int64_t lines_of(const mica__int8 *p, int64_t all, int64_t of_plane) {
   return lines < 1 ? 1 : lines < of_plane ? lines : of_plane;
 }
 
-/* The groups of rows and columns by their index modulo the stride; filters of one pixel need the first. */
+/* The number of groups (phases) of a packed image. A group holds the rows and columns with the same indices modulo the
+ * stride (cl/quant/image.cl). A filter of one pixel reads the first group only. */
 static int64_t phases_of(const mica__conv_dims *d) {
   return d->filter[1] * d->filter[2] == 1 ? 1 : d->stride[1] * d->stride[2];
 }
 
-/* Where the pixels of packed images lie. */
+/* Sets the strides of packed images; cl/quant/image.cl describes their layout. */
 static void lay_images(const mica__int8 *p, const mica__int8_form *form, mica__int8_packed *packed) {
   const mica__conv_dims *d = &p->dims;
   packed->wide = d->out[2] + (d->filter[2] - 1) * d->dilation[2] / d->stride[2];

@@ -1,5 +1,5 @@
-/* Max pooling of bytes between numbers that stand for the same reals: quantize(max_pool(dequantize)). The order of
- * bytes is that of the reals, so that bytes are compared. match.c finds it. */
+/* Max pooling of i8 or u8 values: quantize(max_pool(dequantize(x))), where both use the same scale and zero point.
+ * Quantization keeps the order of values, so the bytes themselves are compared. match.c finds this pattern. */
 #include "ops/pool/pool.h"
 #include "base/error.h"
 #include "ops/pool/max_pool.h"

@@ -30,7 +30,8 @@ static const mica__kernel_param cpu_params[] = {
     MICA__INT("NR", "columns of a tile", 16, 32),
     MICA__INT("MR", "rows of a tile", 1, 4, 6, 8, 12, 16, 32),
 };
-/* Sums of 6 rows by 32 columns take 24 registers of 32 bytes; processors without AVX-512 have 16. */
+/* The sums of 6 rows by 32 columns take 24 registers of 32 bytes. Processors without AVX-512 have 16 of them, so their
+ * tiles have 16 columns. */
 static const mica__variant cpu_variants[] = {
     MICA__VECTOR_VARIANT("cpu512", MICA__LONG_VECTOR, MICA__INT8_VALUES, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32, 6),
     MICA__VARIANT("cpu", MICA__ON_CPU, MICA__INT8_VALUES, 0, 0, 0, 0, 0, 0, 0, 0, 0, 16, 6),
@@ -57,7 +58,7 @@ static const mica__variant bytes_variants[] = {
      .has_instruction = mica__host_has_avx2,
      .values = {MICA__INT8_VALUES, 0, 1, 1, 0, 0, 0, 0, 0, 0, 16, 6}},
 };
-/* Only checks run the emulation. */
+/* emulated_amx runs only in checks; no device chooses it. */
 static const mica__variant amx_variants[] = {
     {.name = "amx",
      .classes = MICA__ON_CPU,
@@ -66,8 +67,8 @@ static const mica__variant amx_variants[] = {
      .values = {MICA__INT8_VALUES, 0, 0, 0, 0, 1, 1, 0, 0, 0, 32, 32}},
     {.name = "emulated_amx", .values = {MICA__INT8_VALUES, 0, 0, 0, 0, 1, 0, 0, 0, 0, 32, 32}},
 };
-/* One kernel source with four descriptors, one for each instruction set, so that each can be declined or avoided
- * alone. */
+/* One kernel source with four descriptors, one per instruction set, so that each can be declined or put in quarantine
+ * separately. */
 const mica__kernel_desc mica__int8_cpu_kernel = {
     MICA__KERNEL("int8_cpu", "quant/cpu/product.cl", cpu_params, cpu_variants)};
 const mica__kernel_desc mica__int8_cpu_vnni_kernel = {
@@ -129,7 +130,8 @@ static mica_dtype columns_type(const mica__int8 *p) {
   return mica_tensor_dtype(p->in[p->conv ? MICA__INT8_FIRST : MICA__INT8_SECOND]);
 }
 
-/* True if packed rows (columns) have a zero point: one that is given, or one because packing changes their type. */
+/* True if packed rows (columns) have a zero point: either it is an operand, or packing converts between i8 and u8,
+ * which makes it 128. */
 static bool rows_are_offset(const mica__int8 *p, const mica__int8_form *form) {
   return rows_type(p) != form->rows || has(p, p->conv ? MICA__INT8_SECOND_ZERO : MICA__INT8_FIRST_ZERO);
 }
@@ -137,8 +139,8 @@ static bool columns_are_offset(const mica__int8 *p, const mica__int8_form *form)
   return columns_type(p) != form->columns || has(p, p->conv ? MICA__INT8_FIRST_ZERO : MICA__INT8_SECOND_ZERO);
 }
 
-/* The tile height that wastes least; lower tiles load columns for fewer rows. tall: as vpdpbusd takes them on vectors
- * of 64 bytes. */
+/* The tile height that costs least for m rows. `cost` is the time per row: a lower tile loads the columns for fewer
+ * rows. tall: the kernel uses vpdpbusd on vectors of 64 bytes, whose registers hold tiles of up to 12 rows. */
 static int32_t height_of(int64_t m, bool tall) {
   static const struct {
     int32_t rows;
@@ -157,7 +159,8 @@ static int32_t height_of(int64_t m, bool tall) {
   return best;
 }
 
-/* The steps of a tile, chosen so that the last tile is as full as possible. */
+/* The number of steps (elements of 4 values) per tile: at most 16, chosen so that the last tile is as full as
+ * possible. */
 static int64_t words_of(int64_t depth) {
   int64_t steps = mica__ceil_div(depth, 4);
   return mica__ceil_div(steps, mica__ceil_div(steps, 16));
@@ -189,7 +192,8 @@ static void push_sizes(const mica__int8 *p, const mica__int8_form *form, const m
       MICA__INT8_WINDOW(d),
       .wq = packed->wide,
       .q = p->conv ? d->out[2] : p->n,
-      /* The zero point applies to every value of every tap, because padding also consists of the zero point. */
+      /* The number of values that are summed per result. All taps count, because padding consists of the zero point and
+       * needs the same correction as pixels. */
       .depth = (int32_t)(uint32_t)(uint64_t)(p->depth * (p->conv ? mica__product3(d->filter) : 1)),
       .row_batch = p->conv ? p->m : 0,
       .rows_are_offset = rows_are_offset(p, form),
@@ -200,7 +204,7 @@ static void push_sizes(const mica__int8 *p, const mica__int8_form *form, const m
   size_fields_push(launch, &f);
 }
 
-/* True if all columns share their numbers. */
+/* True if all columns share one scale and one zero point and have no bias per column. */
 static bool columns_are_alike(const mica__int8 *p) {
   const mica__int8_operand scale = p->conv ? MICA__INT8_FIRST_SCALE : MICA__INT8_SECOND_SCALE;
   return !mica__int8_step(p->in[scale]) && !mica__int8_step(p->in[scale + 1]) && (p->conv || !has(p, MICA__INT8_BIAS));
@@ -209,8 +213,8 @@ static bool columns_are_alike(const mica__int8 *p) {
 /* The most channels for which a group of quant/cpu/product.cl can pack its own columns. */
 #define MOST_DEPTH 1024
 
-/* True if the columns are the pixels of an image as it lies in memory, with no more channels than a group can pack
- * itself. */
+/* True if a kernel can read the columns straight from the images: filters of one pixel, stride 1, no padding, an image
+ * height of 1, and at most as many channels as a group can pack itself. */
 static bool is_raw(const mica__int8 *p, const mica__int8_form *form) {
   const mica__conv_dims *d = &p->dims;
   if (!p->conv || mica__int8_steps(p, form) * form->per > MOST_DEPTH) return false;
@@ -219,8 +223,8 @@ static bool is_raw(const mica__int8 *p, const mica__int8_form *form) {
   return d->out[1] == 1;
 }
 
-/* Sets the strides of columns that are the pixels of images as they lie in memory (is_raw): b_batch and wide in the
- * images, step_step where a group of quant/cpu/product.cl packs its columns. */
+/* Sets the strides of columns that are read straight from images (is_raw). b_batch and wide are strides of the images.
+ * step_step is the stride in the private memory into which a group of quant/cpu/product.cl packs its columns. */
 static void lie_raw(const mica__int8 *p, const mica__int8_form *form, mica__int8_packed *packed) {
   packed->step_step = form->column_width;
   packed->wide = p->dims.out[2];
@@ -232,7 +236,8 @@ static bool are_aligned(const mica__int8 *p, const mica__int8_packed *packed) {
   return packed->step_step % 4 == 0 && packed->b_batch % 4 == 0 && (!p->conv || mica__product3(p->dims.filter) == 1);
 }
 
-/* height: the rows of a tile on a CPU (the variant has its columns); 0 on a GPU. */
+/* Packs the operands and launches the product with a kernel. height is the number of rows of a tile on a CPU, where the
+ * variant sets the number of columns; it is 0 on a GPU. If variant is NULL, the default variant is used. */
 static mica_status run(const mica__int8 *p, const mica__kernel_desc *desc, const mica__variant *variant,
                        const mica__int8_form *asked, int32_t height) {
   const mica_device_info *device = mica_engine_device(mica__queue_engine(p->exec->queue));
@@ -263,7 +268,8 @@ static mica_status run(const mica__int8 *p, const mica__kernel_desc *desc, const
   if (status == MICA_OK) status = mica__int8_begin(p, desc, values, &launch);
   int64_t columns = p->conv ? (d->out[1] - 1) * packed.wide + d->out[2] : p->n;
   int64_t tiles = mica__ceil_div(columns, form->column_width), panels = mica__ceil_div(p->m, form->row_width);
-  /* A group takes all rows for its tile of columns, which then stay in its cache, unless cores would idle. */
+  /* On a CPU, a group computes all rows for its tile of columns, so that the columns stay in its cache. If that would
+   * give fewer than 4 groups per core, several groups share the rows. */
   int64_t wanted = 4 * (int64_t)device->compute_units, parts = mica__ceil_div(wanted, tiles * p->batches);
   int64_t block = mica__ceil_div(panels, parts < panels ? parts : panels);
   if (status == MICA_OK) {
@@ -310,7 +316,8 @@ static const char *decline_vnni(const mica__task *task) {
   return "the processor lacks the instruction vpdpbusd (VNNI)";
 }
 
-/* vpdpbusd takes one unsigned operand: activations mostly are unsigned, and weights signed. */
+/* vpdpbusd multiplies an unsigned operand by a signed one. Activations are mostly unsigned and weights signed, so
+ * activations are packed as u8 and weights as i8. */
 static mica_status launch_vnni(mica_queue *queue, const mica__task *task) {
   const mica__int8 *p = task->problem;
   mica__int8_form form = {
@@ -329,7 +336,8 @@ static const char *decline_bytes(const mica__task *task) {
     reason = "the processor lacks vpmaddubsw on vectors of 32 bytes (AVX2)";
   if (reason) return reason;
   if (!p->conv) return "rows of a matrix change with every run and would be split each time";
-  /* Checks have no prologue. */
+  /* Without a launch (exec is NULL) and in checks (classes is set) there is no prologue, but the kernel must not be
+   * declined for that reason. */
   const bool once = !p->exec || p->exec->classes || mica__int8_is_constant(p, MICA__INT8_SECOND);
   return once ? NULL : "the filters are not constant and would be split in each run";
 }
@@ -445,8 +453,8 @@ static const char *decline_mma(const mica__task *task) {
   return reason ? reason : p->m < 16 ? "there are too few rows" : NULL;
 }
 
-/* If other bytes are to be added, which kernels of GPUs cannot do: launches the convolution without them, adds them
- * in a second launch, and returns true. *status receives the result. */
+/* Kernels for GPUs cannot add other bytes (OTHER) to the result. If there is such an operand, launches the convolution
+ * without it, adds it in a second launch, sets *status and returns true. Otherwise returns false. */
 static bool added_apart(const mica__int8 *p, mica_status *status) {
   const bool apart = has(p, MICA__INT8_OTHER);
   if (apart) *status = mica__int8_conv_then_add(p, p->launch);
