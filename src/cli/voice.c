@@ -24,12 +24,12 @@ static int open_file(const cli_command *self, const char *model, cli_voice_file 
     return cli_fail(self, "the name of the voice is too long");
   FILE *file = fopen(path, "rb");
   if (!file) return cli_fail(self, "cannot read %s, which says how the voice speaks: %s", path, strerror(errno));
-  char *content = malloc(MOST_BYTES);
-  const size_t size = content ? fread(content, 1, MOST_BYTES, file) : 0;
+  char *content = malloc(MOST_BYTES + 1);
+  const size_t size = content ? fread(content, 1, MOST_BYTES + 1, file) : 0;
   fclose(file);
-  const char *wrong = !content             ? "there is not enough memory"
-                      : size == MOST_BYTES ? "it is too large"
-                                           : cli_voice_file_read(content, size, voice);
+  const char *wrong = !content            ? "there is not enough memory"
+                      : size > MOST_BYTES ? "it is larger than 16 MiB"
+                                          : cli_voice_file_read(content, size, voice);
   free(content);
   return wrong ? cli_fail(self, "%s: %s", path, wrong) : CLI_OK;
 }

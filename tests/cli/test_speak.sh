@@ -133,6 +133,14 @@ ends 1 '' '*none.onnx.json: "phoneme_id_map" does not list numbers of phonemes*'
 echo '{"phoneme_id_map": {"a": [3]}}' >"$work/none.onnx.json"
 run speak --model "$work/none.onnx" --phonemes a
 ends 1 '' '*none.onnx*'
+# 16 MiB are the most bytes of a voice's JSON file
+printf '%16777185s' ' ' >>"$work/none.onnx.json"
+[ "$(wc -c <"$work/none.onnx.json")" -eq 16777216 ] || fault 'the file has another size'
+run speak --model "$work/none.onnx" --phonemes a
+ends 1 '' '*there is no file *none.onnx'
+echo >>"$work/none.onnx.json"
+run speak --model "$work/none.onnx" --phonemes a
+ends 1 '' '*none.onnx.json: it is larger than 16 MiB'
 run speak --model "$work/none.onnx" --text a --iterations 3
 ends 2 '' '*--iterations is for speak runs*'
 run transcribe --model "$work/run" "$work/again.wav"
