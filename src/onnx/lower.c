@@ -123,9 +123,9 @@ static void pass_texts(mica__lowering *l, const mica__onnx_node *node) {
 /* NOLINTNEXTLINE(misc-no-recursion): see lower_body. */
 static mica_status lower_node(mica__lowering *l, const mica__onnx_node *node) {
   if (++l->nodes > MOST_NODES)
-    return mica__lower_fail(
-        l, node, MICA_E_UNSUPPORTED,
-        "the model needs more than %d nodes; those of functions and of unrolled loops count each time", MOST_NODES);
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                            "the model has more than %d nodes after its functions are expanded and its loops unrolled",
+                            MOST_NODES);
   if (node->function) {
     if (l->depth == MICA__LOWER_DEPTH)
       return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "bodies and functions are nested more than %d deep",

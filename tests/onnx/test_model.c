@@ -288,6 +288,26 @@ END_TEST
 
 /* A small weight is read while the graph is made: what is wrong with it stays the sentence, whatever the operator says
  * about an operand that it did not get. */
+/* Lowers a model in memory for the null device, with two numbers for its input; frees the model. */
+static mica_status run_null(mica__text *file) {
+  const float x[2] = {0};
+  mica_onnx_feed feed = {.name = "x", .dtype = MICA_F32, .shape = MICA_SHAPE(1, 2), .data = x};
+  mica_onnx *model = NULL;
+  mica_onnx_runner *runner = NULL;
+  mica_engine *engine = NULL;
+  mica_engine_config config = mica_engine_config_default();
+  config.device = "null";
+  ck_ok(mica_engine_create(&config, &engine));
+  ck_ok(mica_onnx_open_memory("model.onnx", file->data, file->length, &model));
+  ck_ok(mica_onnx_runner_create(engine, model, NULL, &runner));
+  const mica_status status = mica_onnx_run(runner, mica_engine_queue(engine), &feed, 1);
+  mica_onnx_runner_destroy(runner);
+  mica_onnx_close(model);
+  mica_engine_destroy(engine);
+  mica__text_free(file);
+  return status;
+}
+
 START_TEST(the_first_error_is_told) {
   mica__text graph = graph_of((const char *[]){"Add x w > y", NULL});
   mica__text tensor = wire_tensor("w", 1, (int64_t[]){2, -1}, NULL, 0);
@@ -295,25 +315,35 @@ START_TEST(the_first_error_is_told) {
   wire_int(&tensor, 14, 1);
   wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &tensor);
   mica__text file = wire_model(&graph);
-  mica_onnx *model = NULL;
-  mica_onnx_runner *runner = NULL;
-  mica_engine *engine = NULL;
-  mica_engine_config config = mica_engine_config_default();
-  config.device = "null";
-  ck_ok(mica_engine_create(&config, &engine));
-  ck_ok(mica_onnx_open_memory("model.onnx", file.data, file.length, &model));
-  ck_ok(mica_onnx_runner_create(engine, model, NULL, &runner));
-  const float x[2] = {0};
-  mica_onnx_feed feed = {.name = "x", .dtype = MICA_F32, .shape = MICA_SHAPE(1, 2), .data = x};
-  ck_refused(mica_onnx_run(runner, mica_engine_queue(engine), &feed, 1), MICA_E_UNSUPPORTED,
+  ck_refused(run_null(&file), MICA_E_UNSUPPORTED,
              "(Add): tensor 'w': external data in 'w.bin' cannot be read, because a model in memory has no folder");
-  mica_onnx_runner_destroy(runner);
-  mica_onnx_close(model);
-  mica_engine_destroy(engine);
-  mica__text_free(&file);
+}
+END_TEST
+
+/* Six functions that call the next one ten times: more than a million nodes in a file of a kilobyte. */
+START_TEST(too_many_nodes_are_refused) {
+  mica__text graph = graph_of((const char *[]){"Ten0 x > y", NULL}), file = wire_model(&graph);
+  for (int k = 0; k < 6; k++) {
+    mica__text function = {0};
+    char name[16], call[32];
+    snprintf(name, sizeof name, "Ten%d", k);
+    wire_text(&function, 1, name);
+    wire_text(&function, 4, "a");
+    wire_text(&function, 5, "b9");
+    for (int i = 0; i < 10; i++) {
+      snprintf(call, sizeof call, "Ten%d a > b%d", k + 1, i);
+      if (k == 5) snprintf(call, sizeof call, "Relu a > b%d", i);
+      mica__text node = wire_node(call);
+      wire_inside(&function, 7, &node);
+    }
+    wire_inside(&file, WIRE_MODEL_FUNCTION, &function);
+  }
+  ck_refused(run_null(&file), MICA_E_UNSUPPORTED,
+             "the model has more than 1000000 nodes after its functions are expanded and its loops unrolled");
 }
 END_TEST
 
 TESTS(NEEDS(ONNX), NULL, NULL, a_model_is_described, what_is_no_model_is_refused, deep_nesting_is_refused,
       too_many_messages_are_refused, functions_that_call_themselves_are_refused, tensors_that_cannot_be_are_refused,
-      external_data_stay_inside, links_that_stay_inside_are_followed, the_first_error_is_told)
+      external_data_stay_inside, links_that_stay_inside_are_followed, the_first_error_is_told,
+      too_many_nodes_are_refused)
