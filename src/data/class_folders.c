@@ -177,7 +177,8 @@ static mica_status check_meant(const char *path, const mica__names *names, const
                     first, named[2] ? named[2] : named[1], path);
 }
 
-/* *deep: all files of the class are in folders within it. */
+/* Adds the files of one class, the folder `name` in `path`. *deep becomes true if all of them are in folders within
+ * it. */
 static mica_status read_class(mica__class_files *f, const char *path, const char *name,
                               const mica_dataset_config *config, const mica__class_kind *kind, bool *deep) {
   char *folder = NULL;

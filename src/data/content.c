@@ -48,9 +48,10 @@ static size_t idx_bytes(const uint8_t *start, size_t n) {
   return bytes < SIZE_MAX - header ? header + bytes : 0;
 }
 
-/* The largest size that is accepted: by the IDX header if there is one, else by the packed size. The beginning is
- * unpacked into a block that is too small on purpose; if the decompressor writes nothing into it, the packed size
- * decides. */
+/* Finds the largest unpacked size that is accepted. If the content begins with the header of an IDX or NIfTI file, the
+ * size follows from the header, otherwise from the packed size. To see the header, the first PEEKED bytes are unpacked
+ * into a block that is too small for the rest; `start` does not look like a header if the decompressor writes nothing
+ * there. */
 static void find_most(struct libdeflate_decompressor *d, const uint8_t *raw, size_t raw_size, block *b) {
   uint8_t start[PEEKED] = {1};
   size_t taken = 0, made = 0, by_ratio = 0;
@@ -62,7 +63,7 @@ static void find_most(struct libdeflate_decompressor *d, const uint8_t *raw, siz
   b->stated = idx && idx < b->most;
   if (b->stated) b->most = idx;
   mica__nifti nifti;
-  /* Masks are mostly zeros and compress far better than other files. */
+  /* A NIfTI file may exceed the usual ratio: masks are mostly zeros and compress far better than other files. */
   const bool volume =
       mica__nifti_parse("", start, result == LIBDEFLATE_SUCCESS ? made : sizeof start, &nifti) == MICA_OK;
   const uint64_t bytes = volume ? mica__nifti_bytes(&nifti) : 0;
@@ -79,8 +80,8 @@ static mica_status fail_too_large(const char *name, const block *b) {
                     name, b->most >> 20, MOST_RATIO);
 }
 
-/* How much memory to inflate into first: the size that the file's last four bytes state. If that is more than
- * TRUSTED_RATIO times the packed size, only twice the packed size. */
+/* Returns how much memory to allocate first. This is the size that the file's last four bytes state or, if they state 0
+ * or over about TRUSTED_RATIO times the packed size, twice the packed size. */
 static size_t first_capacity(const uint8_t *raw, size_t raw_size) {
   const uint8_t *last = raw + raw_size - 4;
   size_t stated = (size_t)last[0] | (size_t)last[1] << 8 | (size_t)last[2] << 16 | (size_t)last[3] << 24;

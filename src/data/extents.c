@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A column of numbers is too coarse for f32 if it has fewer than this many steps between the smallest and the largest:
- * times in seconds since 1970 within two weeks, for example. */
+/* A column of numbers is too coarse for f32 if f32 has fewer than this many steps between its smallest and its largest
+ * number. Times in seconds since 1970 are, for example, if all lie within eleven days. */
 #define FEWEST_STEPS 10000
 #define F32_STEP 0x1p-24
 
@@ -25,7 +25,7 @@ mica_status mica__extents_create(mica__store *store, size_t parts, mica__extent 
   return mica__store_own(store, extents, free);
 }
 
-/* Comparisons with NaN are false. */
+/* NaN does not widen an extent, because comparisons with it are false. */
 static void widen(mica__extent *e, double x) {
   if (x < e->least) e->least = x;
   if (x > e->most) e->most = x;

@@ -37,8 +37,8 @@ static letter **find(hub *h, bool sends, int32_t from, int32_t to, int32_t tag) 
   return at;
 }
 
-/* Copies the data of a send and its receive, if the other one waits already; else adds `own` to the list. Needs the
- * lock. */
+/* Matches `own` with the send or receive that waits for it, and copies the data. If no counterpart waits yet, adds
+ * `own` to the list. The caller holds the lock. */
 static mica_status meet(hub *h, letter *own) {
   letter **at = find(h, !own->sends, own->from, own->to, own->tag), *other = *at;
   if (!other) {
@@ -129,7 +129,8 @@ static void free_hub(hub *h) {
   free(h);
 }
 
-/* Needs the lock. Ranks that wait for the leaving rank would wait forever, so this ends the communicator. */
+/* Marks the rank as left. If another rank waits for a message to or from it, that rank would wait forever, so the
+ * communicator is marked as broken. The caller holds the lock. */
 static void leave(hub *h, int32_t rank) {
   for (const letter *l = h->waiting; l && !h->broken; l = l->next) {
     mica__text text = {0};

@@ -24,7 +24,7 @@ static mica_value embed(const mica__network_build *b) {
   const mica_foundation_info *i = b->info;
   const mica_kv_cache *cache = b->how->cache;
   mica_value x = mica_nn_embedding(b->nn, "embed", b->how->ids, i->vocabulary, i->width, NULL);
-  /* The scale has the embeddings' dtype, so it is rounded like them. */
+  /* The scale is rounded to the embeddings' dtype before the product. */
   if (i->embed_scale != 1) x = mica_mul(x, mica_scalar(mica_nn_graph(b->nn), mica_value_dtype(x), i->embed_scale));
   if (i->positions == MICA_POSITIONS_KIND_LEARNED) {
     mica_value positions = mica_positions(x, cache ? cache->offset : null_value);
@@ -57,8 +57,8 @@ mica_value mica__build_logits(mica_nn *nn, const mica_foundation_info *i, mica_v
   return finish_logits(i, mica_matmul(x, mica_transpose(table, MICA_AXES(1, 0))));
 }
 
-/* Features of the first end token of each text, (B, C). Old files name token 2 as the end; then the token with the
- * largest id, where it occurs first, is the end. */
+/* Features (B, C) of the first end token of each text. Old files give token 2 as the end token, although their texts
+ * end with another one. For these files the end is the first occurrence of the largest token id. */
 static mica_value end_rows(const mica__network_build *b, mica_value x) {
   const mica_foundation_info *i = b->info;
   mica_value ids = b->how->ids;
@@ -103,7 +103,8 @@ static mica_status prepare(mica__network_build *b) {
   return MICA_OK;
 }
 
-/* Logits of the classes from the first token: a dense layer, its function, the head. */
+/* Logits of the classes from the features of the first token: the dense layer "pooler", tanh or ReLU, then the dense
+ * layer "head". */
 static mica_value build_classes(const mica__network_build *b, mica_value x) {
   const mica_foundation_info *i = b->info;
   const mica_value per_text = mica_cast(mica_argmax(b->how->ids, 1, false), MICA_I32);

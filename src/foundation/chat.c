@@ -29,7 +29,8 @@ static mica_status copy_token(const mica_decoder *d, int32_t id, char **text) {
   return token && !*text ? mica__fail_nomem("a chat") : MICA_OK;
 }
 
-/* Sets the template's variables: special tokens, and the caller's, which replace them. */
+/* Sets the template's variables: the special tokens, then the caller's variables. A caller's variable with the same
+ * name overrides a special token. */
 static mica_status set_variables(mica_chat *chat, const mica_chat_config *c) {
   const mica_foundation_info *info = mica_foundation_describe(chat->decoder->model);
   size_t count = 0;
@@ -177,8 +178,8 @@ static size_t count_kept(const mica_messages *messages) {
   return message && !strncmp(message, system, sizeof system - 1) ? 1 : 0;
 }
 
-/* Makes the prompt; drops the oldest messages if it leaves no room for an answer, in pairs, so that roles still
- * alternate. */
+/* Makes the prompt. If the prompt would fill the context and leave no room for an answer, drops the oldest messages.
+ * They are dropped in pairs, so that the roles of user and assistant still alternate. */
 static mica_status make_prompt(const mica_chat *chat, mica_encoding *tokens) {
   const size_t first = count_kept(chat->messages), count = mica_messages_count(chat->messages);
   const size_t context = (size_t)chat->decoder->context;

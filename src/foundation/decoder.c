@@ -26,8 +26,8 @@ const char *mica_finish_name(mica_finish finish) {
 
 /* --- sessions --- */
 
-/* True if all matrices of the network are in blocks: then rows of products do not depend on other rows
- * (tests/ops/test_blocks_graph.c). */
+/* True if all weight matrices are block-quantised. Then the bits of a product's row do not depend on how many rows the
+ * product has (tests/ops/test_blocks_graph.c). */
 static bool has_apart_rows(const mica_nn *nn) {
   for (size_t p = 0; p < mica_nn_parameter_count(nn); p++) {
     const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, p);
@@ -37,8 +37,9 @@ static bool has_apart_rows(const mica_nn *nn) {
   return true;
 }
 
-/* Determines if steps may have fewer rows than slots, from a network that is built without a session. Products of more
- * than MOST_FEW rows use other kernels. */
+/* Sets d->step.few if a step may run with fewer rows than there are slots. The answer must not depend on the number of
+ * rows: this holds if all matrices are block-quantised and there are at most MOST_FEW slots, because larger products
+ * use other kernels. Builds the network without a session to find its matrices. */
 static mica_status find_few(mica_decoder *d, const mica_nn_config *config) {
   mica_graph *graph = NULL;
   mica_nn *nn = NULL;
@@ -116,7 +117,7 @@ static size_t count_bytes(const mica_decoder *d, const mica_nn *nn) {
   return bytes / (size_t)d->slot_count / (size_t)d->context;
 }
 
-/* Makes both sessions; the second uses the weights and caches of the first and has none of its own. */
+/* Makes the session for steps, which owns the weights and caches, and the session for prompts, which shares them. */
 static mica_status make_sessions(mica_decoder *d) {
   mica_graph *graphs[2] = {NULL};
   mica_nn *networks[2] = {NULL};

@@ -20,7 +20,7 @@ typedef struct tuning {
   mica_adapter *adapter;
   const mica_finetune_config *config;
   mica_nn_config hold; /* from mica_foundation_hold */
-  int64_t most;        /* positions of a row that the loss counts */
+  int64_t most;        /* upper bound on the labels per row that are not -1 */
   mica_bindings *bindings;
   mica_history *history;
   char *history_path;

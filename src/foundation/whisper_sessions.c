@@ -36,8 +36,8 @@ static mica_value build(const mica_whisper_sizes *sizes, mica_graph *graph, mica
   return mica__whisper_decoder(nn, sizes, ids, memory, &caches);
 }
 
-/* Holds only the decoder's matrices as stored: it reads them once per token, so time depends on their bytes. The
- * encoder is limited by computing. */
+/* Keeps only the decoder's matrices in the type of the file, which is often smaller than f32. The decoder reads its
+ * matrices once per token, so their size determines its speed. The encoder's speed is limited by arithmetic instead. */
 static bool hold(void *user, const char *name, mica_shape shape, mica_nn_held *held) {
   const mica__whisper_sessions *s = user;
   mica_nn_config config = {0};

@@ -1,4 +1,4 @@
-/* Writes models as GGUF files, with weights of other types. */
+/* Writes models as GGUF files. The weights can be converted to another type. */
 #include "foundation/write.h"
 #include "base/checked.h"
 #include "base/element.h"
@@ -53,7 +53,8 @@ static mica_status read_type(plan *p) {
   return status;
 }
 
-/* If blocks of 256 do not divide the rows, uses blocks of 32 with no fewer bits, else f16. */
+/* Blocks of 256 elements may not divide a row of `columns` elements. Then uses blocks of 32 with at least as much
+ * precision, or f16 if these do not divide the row either. */
 static form fit(form wanted, int64_t columns) {
   static const mica_block smaller[MICA_BLOCK_COUNT] = {
       [MICA_BLOCK_Q4_K] = MICA_BLOCK_Q5_0, [MICA_BLOCK_Q5_K] = MICA_BLOCK_Q5_1, [MICA_BLOCK_Q6_K] = MICA_BLOCK_Q8_0};
@@ -65,7 +66,7 @@ static form fit(form wanted, int64_t columns) {
 
 static int64_t bits(mica_block block) { return 8 * (int64_t)mica_block_bytes(block) / mica_block_elements(block); }
 
-/* True for a bias, which mixtures of experts have as a row per expert. */
+/* True for a bias. The name decides, because a mixture of experts has a bias of rank 2, with one row per expert. */
 static bool is_bias(const char *name) {
   const size_t n = strlen(name);
   return n > 5 && !strcmp(name + n - 5, ".bias");
@@ -185,7 +186,7 @@ static mica_status add(plan *p, const char *name, form to, mica_shape shape, voi
   return MICA_OK;
 }
 
-/* Makes the tensor's new bytes, allocated. same: a copy of the file's bytes. */
+/* Allocates and fills the tensor's bytes in the new file. If `same` is true, these are the bytes of the old file. */
 static mica_status make_data(const plan *p, const mica__written_tensor *t, const mica__addition *addition, form to,
                              bool same, char **data, size_t *bytes) {
   const mica_weight_entry *entry = t->entry;
@@ -239,7 +240,7 @@ static mica_status add_tensor(void *user, const mica__written_tensor *t) {
   MICA_TRY(status);
   p->converted += to.dtype != entry->dtype || to.block != entry->block;
   MICA_TRY(add(p, t->name, to, t->shape, data, bytes));
-  /* A type that Mica cannot compute with is kept by its name. */
+  /* A type that Mica cannot compute with is identified only by its name. */
   p->list[p->count - 1].type = entry->type;
   return MICA_OK;
 }

@@ -62,8 +62,8 @@ static void write_sizes(writer *w) {
   real(w, i->rms_norm ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon", i->epsilon);
   if (i->score_cap > 0) real(w, "attn_logit_softcapping", i->score_cap);
   if (i->logit_cap > 0) real(w, "final_logit_softcapping", i->logit_cap);
-  /* Readers derive the scale from the head size, or in Gemma's widest models from the width: refuses models with
-   * another scale. */
+  /* Programs that read GGUF derive the scale from the head size, or from the width in Gemma's widest models. A model
+   * with another scale cannot be written. */
   double length = (double)i->head_size;
   if (w->model->family->query_scale && i->layers == w->model->family->wide)
     length = (double)i->width / (double)i->heads;
@@ -88,7 +88,8 @@ static void write_windows(writer *w) {
   free(local);
 }
 
-/* Refuses models if other layers lack positions than the ones that readers derive from the family. */
+/* Programs that read GGUF derive from the family which layers have no positions. A model for which that is wrong cannot
+ * be written. */
 static void check_no_rope(writer *w) {
   const mica_foundation_info *i = &w->model->info;
   const int64_t every = w->model->family->nope_every;
@@ -105,7 +106,7 @@ static void write_yarn(writer *w, const mica_foundation_rotary *r) {
   free(factors);
   real(w, "rope.scaling.yarn_beta_fast", r->beta_fast);
   real(w, "rope.scaling.yarn_beta_slow", r->beta_slow);
-  /* In GGUF files, the key is a multiplier of the value that follows from the factor. */
+  /* In a GGUF file, this key multiplies the default scale, which is 0.1 log(factor) + 1. */
   const double own = r->factor <= 1 ? 1 : 0.1 * log(r->factor) + 1;
   if (fabs(scale / own - 1) > 1e-9) real(w, "rope.scaling.yarn_attn_factor", scale / own);
 }
@@ -122,7 +123,7 @@ static void write_rotary(writer *w) {
   if (w->model->family->own_local_base) real(w, "rope.freq_base_swa", i->rotary_local.base);
   switch (r->scaling) {
   case MICA_FOUNDATION_SCALING_NONE:
-  case MICA_FOUNDATION_SCALING_DYNAMIC: /* begins after the model's context */
+  case MICA_FOUNDATION_SCALING_DYNAMIC: /* scales only positions beyond the model's context */
   case MICA_FOUNDATION_SCALING_LLAMA3: return;
   case MICA_FOUNDATION_SCALING_LONGROPE:
     if (w->status == MICA_OK) w->status = mica__rotary_scale(w->model, r, &factors, &scale);

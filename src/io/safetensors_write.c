@@ -113,7 +113,8 @@ static char *header_text(const item *items, size_t count, const mica_safetensors
   return text;
 }
 
-/* Copies elements in the format's byte order on a big-endian host; the caller frees *ordered. */
+/* Needed only on a big-endian host: copies the elements and swaps their bytes to the format's byte order. The pieces
+ * then point to the copies. The caller frees *ordered. */
 static mica_status order_elements(const char *path, const item *items, size_t count, mica__bytes *pieces,
                                   unsigned char **ordered) {
   size_t bytes = 0;
@@ -131,7 +132,8 @@ static mica_status order_elements(const char *path, const item *items, size_t co
   return MICA_OK;
 }
 
-/* Fills in the hash: of the size, the rest of the header, and the tensors. */
+/* Computes the hash of the header's size, the header after the hash, and the tensors. Writes its digits into the
+ * header. */
 static void fill_hash(char *text, const mica__bytes *pieces, size_t count) {
   char digits[MICA__HASH_TEXT];
   char *at = text + strlen(MICA__SAFETENSORS_HASHED), *rest = at + MICA__HASH_TEXT - 1;

@@ -117,7 +117,7 @@ static mica__node *node_of(mica_value value) {
   return is_of_its_graph(value) ? mica__graph_node(value.graph, value.id) : NULL;
 }
 
-/* "%7 'hidden' f32 (64, 128)" */
+/* Adds the value's number, name and type, such as "%7 'hidden' f32 (64, 128)". */
 static void describe(mica__text *text, mica_value value) {
   const mica__node *node = node_of(value);
   char type[MICA__TYPE_TEXT];
@@ -140,8 +140,8 @@ mica_value mica__graph_fail_at(mica_graph *graph, mica_status status, const char
   return mica__graph_fail_with(graph, status);
 }
 
-/* The graph that all inputs belong to. False if all are null; or, after recording an error in that graph, if some input
- * is null, belongs to another graph or is not a value of its graph. */
+/* *out receives the graph that all inputs belong to. Returns false if all inputs are null. Also returns false, and
+ * records an error in the graph, if an input is null, belongs to another graph or is not a value of its graph. */
 static bool common_graph(const mica__op *op, const mica_value *inputs, int32_t input_count, mica_graph **out) {
   mica_graph *graph = NULL;
   for (int32_t i = 0; i < input_count && !graph; i++) graph = inputs[i].graph;
@@ -330,7 +330,7 @@ mica_value mica_checkpoint(mica_value value) {
   if (!value.graph) return null_value;
   if (!node)
     return mica__graph_fail(value.graph, MICA_E_INVALID, "mica_checkpoint: the value does not belong to its graph");
-  /* A node is kept with all its results. */
+  /* The nodes of all results of an op are marked together. */
   node -= node->result;
   for (int32_t r = 0; r < mica__node_results(node); r++) node[r].checkpoint = true;
   return value;

@@ -82,7 +82,7 @@ static bool copy_text(const char **to, const char *from) {
   return *to || !from;
 }
 
-/* Copies texts; NULL becomes an empty cell. False: memory is short. */
+/* Copies an array of texts. NULL becomes "", an empty cell. Returns false if memory is short. */
 static bool copy_texts(const char *const **to, const char *const *from, size_t count) {
   const char **copy = from ? calloc(count + 1, sizeof *copy) : NULL;
   bool good = copy || !from;

@@ -206,7 +206,7 @@ mica_status mica__run_evaluate(mica_run *run, const char *path, mica_part part, 
     return mica__fail(MICA_E_UNSUPPORTED, "%s is a model in ONNX, which can only predict; name the folder of a run",
                       run->folder);
   mica_status status = evaluate(run, path, part, metrics);
-  /* Otherwise the other ranks would wait for this rank's share of the sums. */
+  /* The other ranks must be told, or they would wait for this rank's share of the sums. */
   if (status != MICA_OK) mica_communicator_abort(run->config.communicator, mica_error_message());
   return status;
 }

@@ -24,8 +24,8 @@ void mica__facts_free(mica_run *run) {
   mica__facts_changed(run);
 }
 
-/* Replaces the fact of the same name, or appends it, and takes what it points to. Fails, and frees the fact, if
- * there are too many or if `good` is false, which means that memory was short. */
+/* Replaces the fact of the same name, or appends a new one. The run then owns the memory that *fact points to. If there
+ * are too many facts, or if `good` is false because memory was short, frees the fact and fails. */
 static mica_status put(mica_run *run, mica__fact *fact, bool good) {
   mica__fact *old = fact->name ? (mica__fact *)mica__run_find_fact(run, fact->name) : NULL;
   if (good && !old && run->facts->count < MICA__FACTS) old = &run->facts->list[run->facts->count++];

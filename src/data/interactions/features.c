@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Features at most. */
+/* The most features. */
 #define MOST_FEATURES 512
 /* The most values in a cell. */
 #define MOST_VALUES 256
@@ -16,7 +16,7 @@ typedef struct reader {
   mica__side side;
   const mica__feature_config *config;
   mica__features *f;
-  char *text; /* a cell's, which grows */
+  char *text; /* the text of the current cell; grows when needed */
   size_t capacity;
 } reader;
 
@@ -90,7 +90,7 @@ static mica_status add_feature(reader *r, char *name, size_t at) {
   return MICA_OK;
 }
 
-/* All columns that have no other meaning are features. */
+/* Makes a feature of every column except the key, the title and those that are taken or ignored. */
 static mica_status take_columns(reader *r) {
   for (size_t i = 0; i < r->records->count; i++) {
     char *name = NULL;
@@ -440,7 +440,8 @@ mica_status mica__features_number(mica__features *f, const mica__feature_rows *r
 
 void mica__features_encode(const mica__features *f, const mica__feature_rows *rows, float *numbers, int32_t *categories,
                            int32_t *sets, int32_t *lengths) {
-  int32_t before = 0; /* rows of the table before this feature's, without row 0, which all share */
+  int32_t before =
+      0; /* values of the features before; a feature's id i has row before + i, and unknown ids have row 0 */
   for (size_t k = 0; k < f->count; k++) {
     const mica__feature *one = &f->list[k];
     const int32_t row = rows->at[one->side];

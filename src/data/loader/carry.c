@@ -46,8 +46,8 @@ static void choose_way(mica__carried *c) {
   c->words = c->way == MICA__WAY_WORDS ? (int32_t)words : c->way == MICA__WAY_RAGGED;
 }
 
-/* Sets mean and deviation from the configuration's row, or measures them, for pictures and rows of numbers but not for
- * labels. */
+/* Sets mean and deviation from the configuration's row, if it has them. Otherwise measures them if the column holds
+ * pictures or rows of numbers and is not the label. */
 static mica_status normalise(mica_loader *loader, mica__carried *c, const mica_column_config *row, bool input) {
   const mica_column *about = &c->from->about;
   const char *name = loader->dataset->store->name;
@@ -205,7 +205,8 @@ mica_shape mica__batch_shape(const mica_loader *loader, const mica__carried *c, 
   return shape;
 }
 
-/* Makes the tensors of batches for a column with memory of its own: the largest, and views of it for the others. */
+/* Makes the tensors of batches for a column that is not in the words: one for a full batch of the longest bucket, and
+ * views of it for smaller buckets and for the last, smaller batch of `rest` samples. */
 static mica_status make_own(mica_loader *loader, mica__carried *c, int64_t rest) {
   const int32_t last = c->way == MICA__WAY_RAGGED ? loader->buckets - 1 : 0;
   const int64_t n = loader->config.batch;

@@ -28,7 +28,8 @@ static const mica_column *pixels_of(const mica_dataset *dataset) {
   return mask ? mask : column_of(dataset, MICA_COLUMN_KIND_MAP);
 }
 
-/* Checks that samples may be mixed: labels must be classes, boxes cannot be mixed, masks only by cutmix. */
+/* Checks that the augmentations fit the columns. mixup and probabilities need classes as labels, cutmix needs pictures
+ * with classes or masks. Boxes allow neither of them, nor elastic; masks and maps do not allow mixup. */
 static mica_status check_mixing(const mica_dataset *dataset, const mica_loader_config *c) {
   const mica_augment_config *a = &c->augment;
   const char *name = dataset->store->name, *how = a->mixup > 0 ? "mixup" : "cutmix";
@@ -140,7 +141,8 @@ static size_t resident_bytes(const mica_loader *loader, size_t *largest, bool *i
   return total;
 }
 
-/* True if all samples are kept on the device. */
+/* True if all samples are kept on the device. If the configuration leaves that open, they are if all columns are in
+ * memory, none exceeds the largest buffer, and together they take at most a quarter of the device's memory. */
 static bool is_resident(const mica_loader *loader, size_t bytes, size_t largest, bool in_memory) {
   const mica_device_info *device = mica_engine_device(loader->engine);
   switch (loader->config.residence) {
@@ -291,7 +293,8 @@ static mica__augment plain_of(const mica__augment *augment) {
   return plain;
 }
 
-/* Queues the launch that makes the batch of one column. The first launch that is able to copies *words as well. */
+/* Queues the launch that makes the batch of one column. The first launch for planes also copies *words, if there are at
+ * most MICA__SMALL_WORDS per sample, and sets words->records to NULL. */
 static mica_status make_column(const mica_loader *loader, mica_queue *queue, const mica__augment *augment,
                                const mica__taken *taken, size_t k, int small, mica__words *words) {
   const mica__carried *c = &loader->carried[k];

@@ -31,7 +31,7 @@ struct mica__stream {
   const mica_loader *loader;
   mica_queue *queue;
   slot *slots;
-  mica_tensor **no_starts; /* NULL for each column: samples in a slot are padded */
+  mica_tensor **no_starts; /* an array of NULLs: rows have no starts, because samples in a slot are padded */
   int32_t slot_count;
   mica__epoch_order order;
   uint64_t fill_epoch, fill_batch; /* the batch to fill next */
@@ -145,7 +145,8 @@ static void *decode(void *user) {
 
 /* --- creation --- */
 
-/* The tensors for the uploads of a slot's column: the largest, and views of it for the others. */
+/* Makes the tensors for the uploads of a column of a slot: one for a full batch of the longest bucket, and views of it
+ * for smaller buckets and for the last, smaller batch of `rest` samples. */
 static mica_status make_column(const mica_loader *loader, slot *at, size_t k, int64_t rest) {
   const mica__carried *c = &loader->carried[k];
   const int32_t last = loader->buckets - 1;
@@ -303,7 +304,7 @@ static mica_status upload(mica__stream *s, slot *at, mica_tensor *tensor, const 
 static mica_status send(mica__stream *s, slot *at) {
   const mica_loader *loader = s->loader;
   const int small = at->count < loader->config.batch;
-  if (at->status != MICA_OK) return MICA_OK; /* mica__stream_take fails */
+  if (at->status != MICA_OK) return MICA_OK; /* mica__stream_take reports the failure */
   if (at->used) MICA_TRY(mica_queue_wait(s->queue, at->used));
   mica_event_destroy(at->used);
   at->used = NULL;
@@ -343,7 +344,8 @@ mica_status mica__stream_take(mica__stream *s, mica_queue *queue, mica__taken *t
   const mica_loader *loader = s->loader;
   slot *at = &s->slots[s->take];
   if (s->taken) MICA_TRY(mica__stream_give(s, queue)); /* the work on the last batch failed before its end */
-  /* The host is at most one round of the ring ahead: it waits for the upload of the slot that it took a round ago. */
+  /* The ring's slots are taken in turn. Before a slot is taken again, its previous upload must be done, so the host is
+   * never more than one round ahead of the uploads. */
   MICA_TRY(reclaim(s, at));
   *waited = wait_until_filled(s, at);
   if (at->status != MICA_OK) {

@@ -128,8 +128,8 @@ typedef struct plan {
                                     * per strip */
 } plan;
 
-/* 28 sums, the weights and a pixel fill the 32 registers of AVX-512; 12 halves of sums, two of weights and a pixel fill
- * 15 of AVX2's 16. */
+/* A register tile has 2 SEG NV vectors of sums. With AVX-512, 28 of them, the weights and a pixel fill the 32
+ * registers. AVX2's registers hold half a vector: 12 halves of sums, two of weights and a pixel take 15 of 16. */
 static plan plan_for(const mica_device_info *device) {
   return device->vector_bytes >= MICA__LONG_VECTOR ? (plan){.seg = 7, .nv = 2} : (plan){.seg = 3, .nv = 1};
 }
@@ -157,9 +157,9 @@ static double time_of(const problem *p, const plan *cut) {
          PACKING * (double)(c->c * channel_of(p, cut));
 }
 
-/* Chooses the numbers of strips and of parts with the least estimated time; more of them must save at least the
- * share GAIN of it. False if the scratch memory of a strip of one row is larger than local memory or half of the
- * second-level cache. */
+/* Chooses the numbers of strips and of parts with the least estimated time. A larger number is taken only if it saves
+ * at least the share GAIN of the time. Returns false if the scratch memory of a strip of one row is larger than local
+ * memory or than half of the second-level cache. */
 static bool make_plan(const problem *p, const mica_device_info *device, plan *best) {
   const mica__conv_dims *c = &p->conv;
   const size_t cached = (size_t)mica__core_model_of(device)->l2_floats / 2 * sizeof(float);
@@ -306,10 +306,10 @@ static mica_status launch(const mica__exec *exec) {
   return status;
 }
 
-/* --- where a convolution and a pooling are one --- */
+/* --- finding a convolution and its pooling in graphs --- */
 
-/* The most channels of the image: with more, other convolutions are faster. Measured for one image, and only one is
- * accepted. */
+/* The most channels of the image. With more, other convolutions are faster. This was measured for one image, so batches
+ * of more images are refused. */
 #define MOST_OF_STEM 4
 /* Bytes of a vector register of AVX2. */
 #define LEAST_VECTOR 32
@@ -367,9 +367,9 @@ static double flops(const mica__node *node, const mica__type *inputs) {
     .input_count = OPERANDS, .terms = (c) * (r) * (s), .unwanted = 1u << MICA__POOL_INDICES                            \
   }
 
-/* Strides and padding of the convolution and of the windows; windows that overlap, touch and leave rows out; panels
- * that are not full, segments that overlap, all dtypes. The kernel does not take the last case, whose rows are
- * shorter than a segment. */
+/* The cases cover strides and padding of the convolution and of the windows; windows that overlap, that touch, and that
+ * leave rows out; panels that are not full; segments that overlap; and all dtypes. The kernel does not take the last
+ * case, whose rows are shorter than a segment. */
 static mica_status check(mica__check *check) {
 #define HOW(conv_s, conv_p, side, every, before, ceil)                                                                 \
   {                                                                                                                    \

@@ -106,8 +106,8 @@ bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const
   return !choice->impl->decline(&task);
 }
 
-/* Returns the reason why an implementation is not chosen by the list's order on a device, before the tuner's results
- * and quarantine are looked up. NULL if there is no reason; the task is then planned. */
+/* Returns why an implementation cannot be chosen for a task on its device, regardless of the tuner's results and of
+ * quarantine. Returns NULL if it can be chosen; the task is then planned. */
 static const char *declines(const mica__impl *impl, mica__task *task) {
   /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): no list of implementations is empty. */
   const char *reason = is_left_out(impl) ? "it is left out by request"

@@ -49,23 +49,24 @@ bool mica__choice_leave_out(const char *name);
  * reason that is stored is mica_error_message(). */
 mica_status mica__choice_avoid(mica_engine *engine, const mica__choice *choice);
 
-/* Chooses and queues. If the choice cannot be compiled or started here (MICA_E_BUILD, MICA_E_UNSUPPORTED), avoids it
- * from now on and tries the next one, down to the reference, whose failure is returned. */
+/* Chooses an implementation for the problem and queues its launch. If the choice cannot be compiled or started here
+ * (MICA_E_BUILD, MICA_E_UNSUPPORTED), avoids it from now on and tries the next one, down to the reference, whose
+ * failure is returned. */
 mica_status mica__choose_and_launch(mica_queue *queue, const mica__impl *const *list, const void *problem,
                                     const char *key);
 
-/* For checks: queues the first implementation that takes the problem, ignoring quarantine, and the next one if the
- * launch answers MICA_E_UNSUPPORTED. A kernel that does not build fails the check. If `variant` is a name, queues the
- * implementation that has a variant of this name, with that variant and even if it would decline; MICA_E_UNSUPPORTED if
- * no implementation has one. */
+/* For checks: queues a launch of the first implementation that takes the problem, even if it is in quarantine. If that
+ * launch fails with MICA_E_UNSUPPORTED, tries the next implementation; a kernel that does not build fails the check. If
+ * `variant` is a name, launches the implementation that has a variant of this name, even if it would decline the
+ * problem; returns MICA_E_UNSUPPORTED if there is none. */
 mica_status mica__choose_for_check(mica_queue *queue, const mica__impl *const *list, const void *problem,
                                    const char *variant);
 
 /* Queues the choice for a problem that mica__choice_is_open allows. */
 mica_status mica__choice_launch(mica_queue *queue, const mica__choice *choice, const void *problem);
 
-/* Lists all choices for a problem that mica__choice_is_open allows: each implementation without a variant, and, if
- * this one is allowed, with each shipped variant of its kernel. The caller frees *choices unless the call fails. */
+/* Lists all choices for a problem that mica__choice_is_open allows: each implementation without a variant, followed by
+ * the same implementation with each allowed variant of its kernel. The caller frees *choices unless the call fails. */
 mica_status mica__choices_of(mica_engine *engine, const mica__impl *const *list, const void *problem,
                              mica__choice **choices, size_t *count);
 

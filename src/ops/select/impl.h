@@ -26,8 +26,8 @@ typedef struct mica__task {
   } plan;
 } mica__task;
 
-/* Used in an implementation's file, after its plan's struct: defines keep_plan and plan_of for a task's plan of that
- * type. */
+/* Defines keep_plan and plan_of, which write and read a task's plan of the given type. An implementation's file uses it
+ * after the struct of its plan. */
 #define MICA__TASK_PLAN(type)                                                                                          \
   _Static_assert(sizeof(type) <= MICA__PLAN_BYTES, "a task has room for the plan");                                    \
   static void keep_plan(mica__task *task, type made) { memcpy(task->plan.bytes, &made, sizeof made); }                 \
@@ -52,10 +52,10 @@ typedef struct mica__impl {
   /* Queues the kernels of a planned task; does not wait. Does not call decline, so that tests and the doctor can run
    * GPU kernels on a CPU. */
   mica_status (*launch)(mica_queue *queue, const mica__task *task);
-  /* For checks and tuners: writes, for `count` elements of the result, the sum of the absolute values of the terms
-   * that the implementation adds. Fast algorithms, which add and subtract before they multiply, have other terms
-   * than the plain sum; NULL: the plain sum's. at: the elements, by index in the result's memory; NULL: the first
-   * `count`. a and b are the operands in the reference's order; variant as in a task. */
+  /* For checks and tuners, which derive tolerances from it: for each of `count` elements of the result, writes the sum
+   * of the absolute values of the terms that the implementation adds. NULL: the terms are those of the plain sum. Fast
+   * algorithms, which add and subtract before they multiply, have others. at: indices of the elements in the result's
+   * memory; NULL: the first `count`. a and b are the operands in the reference's order; variant as in a task. */
   void (*magnitude)(const void *problem, const mica__variant *variant, const double *a, const double *b,
                     const int64_t *at, int64_t count, double *magnitude);
 } mica__impl;

@@ -84,7 +84,7 @@ const char *mica__exec_declines(const mica__exec *exec, const mica__task *task, 
 /* One case while it runs. */
 typedef struct run {
   mica__check_tensor inputs[MICA__CHECK_INPUTS], outputs[MICA__MAX_RESULTS];
-  double *values[MICA__CHECK_INPUTS]; /* magnitudes of floating inputs, values of others */
+  double *values[MICA__CHECK_INPUTS]; /* absolute values of floating inputs; other inputs unchanged */
   double *want[MICA__MAX_RESULTS], *magnitude[MICA__MAX_RESULTS];
   mica__type types[MICA__MAX_RESULTS]; /* of the results */
   int32_t results;
@@ -122,8 +122,8 @@ static mica_status evaluate(const mica__op *op, const mica__launch_case *c, run 
   return op->evaluate(&eval);
 }
 
-/* Makes input i: the case's `fill` gives its values (bit `filled`), or they are random whole numbers from 0 to
- * limit. */
+/* Makes input i. If bit i of c->filled is set, c->fill computes its values. Otherwise they are random whole numbers
+ * from 0 to limit. */
 static mica_status make_values(mica__check *check, const mica__launch_case *c, int32_t i, double limit,
                                mica__check_tensor *input) {
   const mica__type *type = &c->inputs[i];
@@ -204,8 +204,8 @@ static mica_status run_case(mica__check_group *group, const mica__op *op, const 
     if (outputs[k]) MICA_TRY(mica__check_compare(group, &r->outputs[k], r->want[k], r->magnitude[k]));
   }
   if (!(op->updates & 1)) return MICA_OK;
-  /* This op may write its result over the first operand: launches once more with that operand in the result's
-   * memory. */
+  /* The op may overwrite its first operand with the result, so it is launched once more with that operand in the
+   * result's memory. */
   MICA_TRY(mica_op_copy(check->queue, inputs[0], outputs[0]));
   inputs[0] = outputs[0];
   MICA_TRY(op->launch(&exec));

@@ -46,7 +46,7 @@ typedef enum mica__diffuse_target { MICA__DIFFUSE_TARGET_NOISE, MICA__DIFFUSE_TA
 
 /* --- drawing --- */
 
-/* Noise and network as the run's settings describe them. */
+/* The schedule of the noise, its steps, the number of classes and the target, as the run's settings give them. */
 mica__diffusion mica__diffuse_trained(const mica_run *run);
 /* The network's prediction for noisy pictures x (N, C, H, W) at time (N), of class label (N); the number of classes
  * means "no class". */

@@ -1,5 +1,5 @@
-/* Boxes around things in pictures and their classes, by a network that answers at points (FCOS, Tian et al. 2019;
- * networks/detector.h). */
+/* Boxes around things in pictures, and their classes. The network predicts a box at each point of its grids (FCOS, Tian
+ * et al. 2019; networks/detector.h). */
 #include "task/head/boxes.h"
 #include "data/dataset.h"
 #include "networks/detector.h"
@@ -13,7 +13,7 @@
 #include <mica/nodes.h>
 #include <stdlib.h>
 
-/* The output of predictions. */
+/* The name of the output that predictions read. */
 #define OUTPUT "found"
 
 MICA__SETTINGS_STRUCT(boxes, BOXES_SETTINGS);
@@ -26,7 +26,7 @@ static bool suits(const mica_column *c) {
   return c->kind == MICA_COLUMN_KIND_CLASS && c->shape.rank == 1 && c->shape.dim[0] == MICA_DYNAMIC;
 }
 
-/* The class of each box. */
+/* The column with the class of each box; NULL if the data have no boxes or no such column. */
 static const mica_column *label_of(const mica_dataset *data) {
   if (!mica__dataset_find(data, MICA_COLUMN_KIND_BOXES)) return NULL;
   for (size_t i = 0; i < mica_dataset_column_count(data); i++)
@@ -76,8 +76,9 @@ static void add_losses(const mica__detector_points *p, mica_value z, int32_t cla
   out->metrics[2] = (mica_metric){.name = "centre_loss", .sum = l.of_centre, .weight = l.found};
 }
 
-/* Adds what a student learns from its teacher: classes at all points, boxes and centre-ness only where the teacher
- * finds something. Like the losses, distances are divided by `found`. t: the right answers, NULL in the teacher. */
+/* Adds the answers that a student learns from its teacher: the scores of the classes at all points, and boxes and
+ * centre-ness only where the teacher finds something. Distances are divided by `found`, like the losses. t: the true
+ * answers; NULL in the teacher. */
 static void add_answers(const mica__detector_points *p, mica_value z, int32_t classes, const mica__detector_targets *t,
                         mica_value found, mica_objective *out) {
   mica_value logits = mica_slice(z, 2, 0, classes, 1), sure = {0}, counts = {0};
@@ -97,7 +98,8 @@ static void add_answers(const mica__detector_points *p, mica_value z, int32_t cl
                                   .count = found};
 }
 
-/* The sizes of the files' pictures; null if the batch has none, or has another column of that name. */
+/* The column "size": the width and height of each picture's file. It is a null value if the batch has no such column,
+ * or if a column of that name has another shape or type. */
 static mica_value sizes_of(const mica_batch_values *batch) {
   if (!mica_batch_has(batch, "size")) return (mica_value){0};
   mica_value sizes = mica_batch_value(batch, "size");

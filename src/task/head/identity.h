@@ -1,5 +1,5 @@
-/* task/head/identity.h: embeddings that are close together if samples have the same class, also for classes outside
- * training. The answers are identities (task/verify/verify.h) or classes. */
+/* task/head/identity.h: embeddings that are close together for samples of the same class, even if training never saw
+ * that class. The label column holds identities (task/verify/verify.h) or classes. */
 #ifndef MICA_TASK_HEAD_IDENTITY_H
 #define MICA_TASK_HEAD_IDENTITY_H
 
@@ -7,7 +7,7 @@
 #include "run/fact_fields.h"
 #include "run/setting_fields.h"
 
-/* A choice of IDENTITY_SETTINGS. */
+/* Name i of the setting "loss"; NULL after the last. */
 const char *mica__identity_loss_at(size_t i);
 
 #define IDENTITY_SETTINGS(X, S)                                                                                        \

@@ -54,9 +54,10 @@ mica_status mica__contexts_pieces(const char *name, const unsigned char *text, s
                                   void (*release)(void *owner), mica_dataset **data);
 /* Makes the tokenizer of a run whose tokens are not bytes. */
 mica_status mica__contexts_tokenizer(mica_run *run);
-/* mica__input.views.derive: makes contexts of the tokens of such pieces; data that are contexts already stay. */
+/* mica__input.views.derive: encodes pieces of text and cuts the tokens into contexts. Data that hold contexts already
+ * stay as they are. */
 mica_status mica__contexts_derive(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out);
-/* The ids of a text, which may be its bytes. `name` appears in messages. */
+/* The token ids of a text: its bytes, or what the tokenizer makes of them. `name` appears in messages. */
 mica_status mica__contexts_encode(const mica_run *run, const char *name, const char *text, size_t bytes,
                                   mica__ids *ids);
 
@@ -66,8 +67,8 @@ mica_status mica__contexts_encode(const mica_run *run, const char *name, const c
 mica_status mica__contexts_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user);
 /* Visits the first contexts of data in the same way. */
 mica_status mica__contexts_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user);
-/* Computes an output for each of `count` ids but the last, as values of four bytes. Each is computed within the
- * window that its id falls into. */
+/* Computes an output for each of `count` ids but the last, and stores 4 bytes for each in `values`. The ids are cut
+ * into windows of the run's context; a prediction sees only the earlier ids of its window. */
 mica_status mica__contexts_read(mica_run *run, const int32_t *ids, int64_t count, const char *output, void *values);
 
 #endif

@@ -12,7 +12,7 @@
 /* How many contexts mica__contexts_look visits. */
 #define LOOKED_AT 100
 
-/* An output for `count` windows of `row` tokens, with four bytes per position. */
+/* Runs the network on `count` windows of `row` tokens and downloads an output that has four bytes per position. */
 static mica_status infer(mica_run *run, const int32_t *tokens, int64_t count, int64_t row, const char *output,
                          void *values) {
   mica_queue *queue = mica_engine_queue(run->engine);
@@ -29,7 +29,7 @@ static mica_status infer(mica_run *run, const int32_t *tokens, int64_t count, in
   return status;
 }
 
-/* The last window is padded. */
+/* The last window is padded with id 0, and the outputs of the padding are dropped. */
 mica_status mica__contexts_read(mica_run *run, const int32_t *ids, int64_t n, const char *output, void *values) {
   const int64_t context = mica__contexts_settings_of(run).context, row = context + 1, all = n - 1;
   const int64_t windows = (all + context - 1) / context;

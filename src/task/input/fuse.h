@@ -55,11 +55,11 @@ extern const mica__input mica__input_fuse;
 mica__fuse_settings mica__fuse_settings_of(const mica_run *run);
 mica__fuse_facts mica__fuse_facts_of(const mica_run *run);
 
-/* A part of fuse: how data show that they have it, its input (whose members are called for it), and the facts that it
- * needs. */
+/* A part of a sample that fuse reads. `in` tells whether data have the part, `input` is the input whose members are
+ * called for it, and `facts` are the facts that it needs. */
 typedef struct mica__fuse_part {
-  bool (*in)(const mica_run *run, const mica_dataset *data); /* no run: nothing is set */
-  mica_column_kind kind;                                     /* of the column, for a part that is read from files */
+  bool (*in)(const mica_run *run, const mica_dataset *data); /* run may be NULL: no setting is set */
+  mica_column_kind kind;                                     /* the kind of the part's column; only if `files` is set */
   const char *files;                                         /* what the files are; NULL: the part has no files */
   const mica__input *input;
   const char *facts[4];
@@ -79,7 +79,7 @@ bool mica__fuse_is_text(const mica_run *run, const mica_dataset *data, size_t co
 
 /* MICA_E_FORMAT if data do not have the columns of a part. */
 mica_status mica__fuse_fits(const mica_run *run, const mica_dataset *data);
-/* mica__input.views.derive: each part derives its columns from the result of those before it. */
+/* mica__input.views.derive: one after the other, each part derives its columns from the result of the part before. */
 mica_status mica__fuse_derive(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out);
 
 /* Members of the task (task/input/fuse.c). */

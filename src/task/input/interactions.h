@@ -20,8 +20,8 @@ enum { MICA__OBJECTIVE_RATING, MICA__OBJECTIVE_RANKING, MICA__OBJECTIVE_CLICK };
 enum { MICA__SAMPLING_POPULAR, MICA__SAMPLING_EVEN };
 /* Names of choices, ending with NULL. */
 const char *mica__recommend_objective_at(size_t i);
-const char *mica__recommend_split_at(size_t i);      /* by mica__holdout */
-const char *mica__recommend_duplicates_at(size_t i); /* by mica__duplicates */
+const char *mica__recommend_split_at(size_t i);      /* i is a mica__holdout */
+const char *mica__recommend_duplicates_at(size_t i); /* i is a mica__duplicates */
 const char *mica__recommend_sampling_at(size_t i);
 
 #define RECOMMEND_SETTINGS(X, S)                                                                                       \
@@ -97,25 +97,27 @@ mica__recommend_facts mica__recommend_facts_of(const mica_run *run);
 
 /* --- tables --- */
 
-/* Opens the file at path, or the one in the folder at path, and reads it by the run's settings; with features for
- * networks that use them, read from the tables of the training data or, for other data, from the run. */
+/* Reads the file at path, or the file of interactions in the folder at path, by the run's settings. If the network uses
+ * features, they are read too: for the training data from the tables of users and items, for other data from the run's
+ * facts. */
 mica_status mica__recommend_read(const mica_run *run, const char *path, mica__interactions *out);
-/* Reads a file that does not belong to the training; calls `each` with its lines, part by part. Repeated pairs
- * are included. *out is the dataset passed to `each`; the caller frees it. */
+/* Reads a file that is not the training data, and calls `each` after every block of lines. Repeated pairs are included.
+ * *out is the object that `each` gets; the caller frees it. */
 mica_status mica__recommend_read_each(const mica_run *run, const char *path, mica__interactions *out,
                                       mica__interactions_fn *each, void *user);
-/* Replaces ids by the run's. */
+/* Replaces the ids that were given while x was read by the run's ids for the same users and items. */
 mica_status mica__recommend_adopt(mica__interactions *x, const mica_run *run);
 
 /* --- features --- */
 
-/* Sets the facts for features, and the rows of users and items by the run's ids. */
+/* Sets the facts that describe the columns of features, and the facts with the features of each user and item, in the
+ * order of the run's ids. */
 mica_status mica__features_note(mica_run *run, const mica__features *f, const mica__id_names *users,
                                 const mica__id_names *items);
 /* True if the run has features. */
 bool mica__features_are_noted(const mica_run *run);
-/* Makes the features from the run's facts, with the rows of users and items at their ids less 1. MICA_E_FORMAT if the
- * facts contradict each other. Must be freed, also after a failure. */
+/* Makes features from the run's facts. The features of the user or item with an id are row id - 1. MICA_E_FORMAT if the
+ * facts contradict each other. The caller frees *f, also after a failure. */
 mica_status mica__features_recall(const mica_run *run, mica__features *f);
 
 /* --- the run --- */
@@ -127,11 +129,13 @@ bool mica__recommend_clicks(const mica_run *run);
 mica__recommender mica__recommend_network(const mica_run *run);
 /* The run's trained network. */
 mica__ranker mica__recommend_ranker(const mica_run *run);
-/* The share that validates; for rankings, any value above 0 means the last but one item of each user. */
+/* The share of the data in the validation part. For rankings, any value above 0 puts the last but one item of each user
+ * there. */
 double mica__recommend_validation(const mica_run *run);
 /* The list length of tests: the setting "top". */
 int64_t mica__recommend_top(const mica_run *run);
-/* True for the training data, however their path is written: only they are split. */
+/* True if path leads to the run's training data, even if the path is written in another way. Only the training data are
+ * split into parts. */
 bool mica__recommend_owns(const mica_run *run, const char *path);
 /* mica__task_row.open. */
 mica_status mica__recommend_open(const mica_run *run, const char *path, const mica_dataset_config *config,

@@ -15,7 +15,7 @@
 #define MICA__PAIRS_SOURCE "source"
 #define MICA__PAIRS_READ "read"
 #define MICA__PAIRS_TARGET "target"
-/* Follows the end of a target and counts for nothing. */
+/* Pads a target after its end; the loss ignores it. */
 #define MICA__PAIRS_NOTHING (-1)
 
 #define PAIRS_SETTINGS(X, S)                                                                                           \
@@ -64,7 +64,7 @@ mica_status mica__pairs_translate(const mica_run *run, const mica__ids *ids, int
 mica_status mica__pairs_add(const mica_run *run, const char *name, const char *text, size_t bytes, mica_encoding *work,
                             mica__ids *ids);
 
-/* Where predictions and tests find the run's pairs. */
+/* The columns of the run's pairs, the most tokens of a text, and the function that encodes a text. */
 mica__pair_samples mica__pairs_samples(const mica_run *run);
 
 #endif

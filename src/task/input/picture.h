@@ -7,7 +7,7 @@
 #include "run/fact_fields.h"
 #include "run/setting_fields.h"
 
-/* A choice of PICTURE_SETTINGS. */
+/* Name i of the setting "norm"; NULL after the last. */
 const char *mica__picture_norm_at(size_t i);
 
 #define PICTURE_SETTINGS(X, S)                                                                                         \

@@ -61,7 +61,8 @@ mica_status mica__strings_open(const mica_run *run, const char *path, const mica
 /* Sets the facts "rate" (that of the data, else `rate`), "mean", "deviation", and "alphabet", the letters of all texts
  * of the training part. Checks the texts of training and validation against it. */
 mica_status mica__strings_note(mica_run *run, double rate, mica__strings_time (*time_of)(const mica_run *run));
-/* Sets the fact "speakers" to the names of the training part's speakers, or to one empty name. */
+/* Sets the fact "speakers" to the names of the training part's speakers; if the data name no speakers, to one empty
+ * name. */
 mica_status mica__strings_note_speakers(mica_run *run);
 /* Checks the texts against the run's alphabet. */
 mica_status mica__strings_fits(const mica_run *run, const mica__strings_time *time, const mica_dataset *data);

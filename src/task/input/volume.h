@@ -8,7 +8,7 @@
 #include "run/fact_fields.h"
 #include "run/setting_fields.h"
 
-/* A choice of VOLUME_SETTINGS. */
+/* Name i of the setting "norm"; NULL after the last. */
 const char *mica__volume_norm_at(size_t i);
 
 #define VOLUME_SETTINGS(X, S)                                                                                          \
@@ -33,7 +33,7 @@ extern const mica__input mica__input_volume;
 mica__volume_settings mica__volume_settings_of(const mica_run *run);
 mica__volume_facts mica__volume_facts_of(const mica_run *run);
 
-/* The windows of predictions. */
+/* The size of the windows of predictions, and how much they overlap. */
 mica__grid mica__volume_grid(const mica_run *run);
 
 /* Members of the input (task/input/volume_show.c). */

@@ -42,12 +42,13 @@ mica__speak_facts mica__speak_facts_of(const mica_run *run);
 
 /* --- the network (network.c) --- */
 
-/* The run's network. letters: of the alphabet, which the caller frees. */
+/* The run's network. *letters receives the code points of the alphabet, which the network refers to; the caller frees
+ * them. */
 mica_status mica__speak_network(const mica_run *run, mica__speaker *network, int32_t **letters);
 
 /* --- speaking --- */
 
-/* mica_run_voice. */
+/* mica_run_voice: fills shares[] with the probability of each of the run's speakers for a recording. */
 mica_status mica__speak_voice(mica_run *run, const char *path, double *shares);
 
 mica_status mica__speak_say(mica_run *run, const mica_speech_config *config, float **samples, int64_t *count);

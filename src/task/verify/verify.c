@@ -13,7 +13,8 @@
 
 static const mica_task_metric metrics[] = IDENTITY_METRICS;
 
-/* Above 0 for data with classes of this kind, but below the tasks that learn the classes themselves. */
+/* Returns 1 if data have a column of this kind and classes, else 0. The tasks that learn the classes themselves return
+ * more and are chosen first. */
 static int32_t suits_kind(const mica_dataset *data, mica_column_kind kind) {
   const mica_column *label = mica__run_find_label(data);
   return label && mica__dataset_find(data, kind) && mica__head_identity.suits(label) ? 1 : 0;

@@ -15,8 +15,8 @@ const mica__kernel_desc mica__conv_cpu_direct_k_kernel = {
     MICA__KERNEL("conv_cpu_direct_k", "conv/cpu/direct_k.cl", params, variants)};
 
 #define VW 16
-/* With more pixels, kernels whose lanes are pixels are faster: they read a panel of pixels less often than this one
- * reads the weights. */
+/* With more pixels, kernels whose lanes are pixels are faster, because this kernel reads all weights for each of its
+ * tiles of pixels. */
 #define MOST_PIXELS 8
 /* The most pixels if a product (conv_gemm) could run instead: for 2,048 channels and 4 pixels the product takes 0.8
  * of the time of this kernel, for 1,280 channels and 1 pixel 1.7 times as long. */

@@ -13,8 +13,8 @@ static const mica__kernel_param params[] = {
     MICA__INT("SEG", "pixels of a segment; a register tile has two", 7, 8, 3),
     MICA__INT("NV", "vectors of filters of a register tile", 1, 2),
 };
-/* 28 sums, the weights and a pixel fill the 32 registers of AVX-512; 12 halves of sums, two of weights and a pixel fill
- * 15 of AVX2's 16. */
+/* A register tile has 2 SEG NV vectors of sums. With AVX-512, 28 of them, the weights and a pixel fill the 32
+ * registers. AVX2's registers hold half a vector: 12 halves of sums, two of weights and a pixel take 15 of 16. */
 static const mica__variant variants[] = {MICA__VECTOR_VARIANT("cpu.14x32", MICA__LONG_VECTOR, MICA__CONV_VALUES, 7, 2),
                                          MICA__VARIANT("cpu.6x16", MICA__ON_CPU, MICA__CONV_VALUES, 3, 1)};
 const mica__kernel_desc mica__conv_cpu_direct_kw_kernel = {
@@ -30,7 +30,7 @@ const mica__kernel_desc mica__conv_cpu_direct_kw_kernel = {
 #define TILE_PITCH(seg) ((seg) > 4 ? 16 : 8)
 /* The most pixels of a strip: its sums for a panel of 32 filters take half of a first-level cache of 48 KiB. */
 #define STRIP 196
-/* Limits on cutting the filters into parts and the pixels into strips. More of them must save at least the share
+/* Limits on the numbers of parts of the filters and of strips of pixels. A larger number must save at least the share
  * GAIN of the time. A work-group must have GROUP_WORK multiply-adds of vectors, because waking a sleeping core takes
  * some 20 us. */
 #define MOST_PARTS 64
@@ -84,8 +84,8 @@ static void plan_packing(plan *p) {
   }
 }
 
-/* Chooses the longest strips, but at least `least` of them, whose source of all channels fits half of a second-level
- * cache. p->rows becomes 0 if a strip of one row does not fit. */
+/* Chooses the longest strips for which the source of all channels fits half of a second-level cache. There are at least
+ * `least` strips. Sets p->rows to 0 if a strip of one row does not fit. */
 static void choose_strips(const mica_device_info *device, int64_t least, plan *p) {
   const mica__conv_phase *w = &p->phase;
   const int64_t room = mica__core_model_of(device)->l2_floats / 2, a_row = mica__ceil_div(w->out[2], p->seg);
@@ -172,10 +172,12 @@ static bool is_filtered_minimally(const mica__task *task) {
   return !mica__winograd_fused.decline(&filtering);
 }
 
-/* With short vectors a tile has 6 pixels here, but 16 in products and implicit GEMM. With several taps this kernel pays
- * for few filters over small planes (1.0 to 1.7 times as fast), and for filters larger than a second-level cache (1.06
- * to 1.5). With one tap it pays for long sums over planes that leave the last 16 pixels mostly empty, such as 7 x 7
- * (1.1 to 1.3). */
+/* With vectors shorter than AVX-512's, a tile has 6 pixels here, but 16 in products and implicit GEMM. This kernel is
+ * then faster only in these cases:
+ *
+ * - several taps and few filters over small planes: 1.0 to 1.7 times as fast;
+ * - several taps and filters larger than a second-level cache: 1.06 to 1.5;
+ * - one tap, long sums, and planes that leave the last 16 pixels mostly empty, such as 7 x 7: 1.1 to 1.3. */
 #define SHORT_VECTOR 32
 #define FEW_FILTERS 128
 #define MOST_OF_FEW 784

@@ -36,9 +36,10 @@ const mica__kernel_desc mica__conv_cpu_direct_w_kernel = {
 typedef struct plan {
   mica__conv_dims dims; /* c, in: of the source; k, out: of the result */
   bool back;
-  int64_t grid[3], low[3], high[3]; /* grid: results per phase of the stride; a pixel's taps read from low (at most
-                                     * 0) to high beside it */
-  int64_t rows, tile_rows, pitch;   /* rows of a strip, rows of its input tile, floats between these */
+  /* grid: results per phase of the stride. low, high: the taps of a result read the source from `low` elements beside
+   * its position (at most 0) to `high` elements beside it. */
+  int64_t grid[3], low[3], high[3];
+  int64_t rows, tile_rows, pitch; /* rows of a strip, rows of its input tile, floats between these */
   int64_t mr, nv;
 } plan;
 MICA__TASK_PLAN(plan)
@@ -46,7 +47,7 @@ MICA__TASK_PLAN(plan)
 static int64_t step_of(const plan *p, int i) { return p->back ? 1 : p->dims.stride[i]; }
 static int64_t out_stride_of(const plan *p, int i) { return p->back ? p->dims.stride[i] : 1; }
 
-/* tile_floats: the floats of the input tile. floats_of: those of the input tile and of the strip's results. */
+/* tile_floats: the floats of the input tile. floats_of: the floats of the input tile and of the strip's results. */
 static int64_t tile_floats(const plan *p) { return p->dims.c * p->tile_rows * step_of(p, 2) * p->pitch; }
 static int64_t floats_of(const plan *p) {
   return tile_floats(p) + p->mr * (p->rows * out_stride_of(p, 1) * p->dims.out[2] + VW);

@@ -25,16 +25,16 @@ const mica__kernel_desc mica__conv_cpu_implicit_gemm_kernel = {
 #define VW 16
 /* The floats of a panel: three quarters of a first-level cache. */
 static int64_t panel_floats(const mica_device_info *device) { return 3 * mica__core_model_of(device)->l1_floats / 4; }
-/* The most taps of a filter: a panel has at least all taps of one channel. And the most rows of sums that a
- * work-group keeps in local memory. */
+/* MOST_TAPS: the most taps of a filter, because a panel has at least all taps of one channel. MOST_ROWS: the most rows
+ * of sums that a work-group keeps in local memory. */
 #define MOST_TAPS 8192
 #define MOST_ROWS 1024
 /* Work-groups per core, if there are enough panels: with fewer, some cores are idle while the last ones run. */
 #define GROUPS 128
 
-/* The phases that a launch computes: one or, backward with a stride of 2 in the width, the two phases of the width
- * together. zero_rows: with a stride of 2 in the height, the next phases of the height have no taps, and their zeros
- * are stored along. */
+/* The phases that a launch computes. It is one phase or, backward with a stride of 2 in the width, the two phases of
+ * the width. With a stride of 2 in the height, the next phases of the height may have no taps; zero_rows is then true,
+ * and the launch also stores their zeros. */
 typedef struct phases {
   mica__conv_phase at[2];
   int32_t count;
@@ -114,8 +114,8 @@ static plan make_plan(const phases *together, const mica__variant *variant, cons
   p.cb = blocks > 0 ? mica__ceil_div(w->c, blocks) : 1;
   p.kb = 0;
   int64_t rows = mica__min(MOST_ROWS, room(&p, device) - rows_of(&p, together->count)) / together->count;
-  /* The parts of K (the result's channels) have equal size, because the first half of the work-groups goes to one
-   * core. */
+  /* The parts of K (the result's channels) have equal size, because a core takes consecutive work-groups: of two cores,
+   * one takes the first half. */
   int64_t parts = mica__ceil_div(tiles, mica__max(1, rows / p.mr));
   p.kb = mica__max(1, mica__ceil_div(tiles, mica__max(1, parts))) * p.mr;
   int64_t panels = mica__ceil_div(p.columns, p.nr);

@@ -84,7 +84,7 @@ static const char *decline(const mica__task *task) {
 
 /* Phases as products that one kernel computes. */
 typedef struct products {
-  mica__conv_phases phases; /* numbers: depths, rounded up to steps */
+  mica__conv_phases phases; /* phases.numbers[i]: the depth of phase i, rounded up to steps */
   int32_t values[MICA__MAX_PARAMS];
   mica__tile tile;
   int64_t rows, depth, groups; /* rows of padded weights; depths and work-groups of all phases, added up */

@@ -75,8 +75,8 @@ static const char *unable(const void *problem) {
   return NULL;
 }
 
-/* FEWEST_ROWS: the rows of one instruction. Channels must fill at least 1 / FEWEST_OF_A_PIECE of a piece, or too much
- * is multiplied for nothing. */
+/* FEWEST_ROWS: the rows of one instruction. FEWEST_OF_A_PIECE: channels are padded to pieces of 16 bytes; if they fill
+ * less than 1 / FEWEST_OF_A_PIECE of a piece, most products are by padding. */
 #define FEWEST_ROWS 16
 #define FEWEST_OF_A_PIECE 4
 
@@ -124,7 +124,8 @@ static mica_status pack(mica_queue *queue, const mica__conv *conv, mica__conv_ph
   return mica__queue_submit(queue, &launch);
 }
 
-/* True if the kernel can read the filters in place: they have one element and their channels are whole pieces. */
+/* True if the kernel can read the filters in place: they have one element, and their channels take a multiple of 16
+ * bytes. */
 static bool is_packed(const mica__conv *conv, const mica__conv_phase *w) {
   const int64_t piece = PIECE_BYTES / (int64_t)mica_dtype_size(conv->dtype);
   return mica__product3(w->taps) == 1 && w->w_c == 1 && w->w_k == w->c && w->w_at == 0 && w->c % piece == 0 &&
@@ -133,7 +134,7 @@ static bool is_packed(const mica__conv *conv, const mica__conv_phase *w) {
 
 static int64_t columns_of(const mica__conv_phase *w) { return w->n * mica__product3(w->out); }
 
-/* True if there is one phase, whose pixels are those of the result in the same order. */
+/* True if there is one phase, and its pixels are the pixels of the result in the same order. */
 static bool is_flat(const mica__conv_phases *phases) {
   const mica__conv_phase *w = &phases->list[0];
   bool flat = phases->count == 1;
