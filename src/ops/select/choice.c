@@ -90,6 +90,11 @@ static bool is_bad_with(mica_engine *engine, const mica__impl *impl, const mica_
   return mica__tuning_is_bad(engine, name);
 }
 
+static bool is_helper_bad(mica_engine *engine, const mica__impl *impl) {
+  const mica__variant *variant = impl->helper ? mica__kernel_variant(impl->helper, mica_engine_device(engine)) : NULL;
+  return variant && mica__variant_is_bad(engine, impl->helper, variant);
+}
+
 bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const void *problem) {
   const mica_device_info *device = mica_engine_device(engine);
   char name[MICA__TUNING_TEXT];
@@ -99,6 +104,7 @@ bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const
                        mica__variant_is_bad(engine, choice->impl->kernel, choice->base) ||
                        is_bad_with(engine, choice->impl, choice->base)))
     return false;
+  if (is_helper_bad(engine, choice->impl)) return false;
   if (choice->impl->unable && choice->impl->unable(problem)) return false;
   mica__task task = {
       .problem = problem, .device = device, .engine = engine, .variant = choice->base ? &choice->variant : NULL};
@@ -135,6 +141,7 @@ static const char *reason_against(mica_engine *engine, const mica__impl *impl, m
   const mica__variant *variant = NULL, *first = NULL;
   if (reason) return reason;
   if (mica__tuning_is_bad(engine, impl->name)) return "it failed on this device before";
+  if (is_helper_bad(engine, impl)) return "a second kernel that it needs is wrong on this device";
   mica__attempt_begin();
   if (mica__kernel_choose(engine, impl->kernel, &variant) != MICA_OK)
     reason = "no variant of its kernel is right on this device";

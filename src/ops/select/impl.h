@@ -37,6 +37,9 @@ typedef struct mica__impl {
   const char *name;
   /* The kernel whose variants it can run with; NULL if the kernels are another library's (then only_tuned). */
   const mica__kernel_desc *kernel;
+  /* A second kernel that launches need, such as one that packs the weights. While its variant for the device is in
+   * quarantine, the implementation is not used. NULL: none. */
+  const mica__kernel_desc *helper;
   /* Returns NULL if launch can compute the problem at all, on any device and however slowly; else the reason in a
    * few words: "the filter is not 3 x 3". Checks run every problem that is allowed here. NULL: it computes
    * everything. */

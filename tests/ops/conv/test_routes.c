@@ -3,6 +3,8 @@
  * Which implementation computes which layer: routes.def says it for networks' layers on a CPU and on a GPU. The devices
  * are descriptions, and need not be there. */
 #include "ops/conv/conv.h"
+#include "runtime/kernel.h"
+#include "runtime/tuning.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 
@@ -167,5 +169,75 @@ START_TEST(wrong_routes_are_found) {
 }
 END_TEST
 
+/* Checks the choices for a layer while the second kernel that the first choice needs is in quarantine, such as one that
+ * packs weights. Returns in how many passes there is such a kernel. */
+static int check_helpers(const layer *l) {
+  const mica_conv_config config = {.stride = {l->stride, l->stride}, .pad = {l->pad, l->pad}, .groups = l->groups};
+  const int64_t p = (l->h + 2 * l->pad - l->r) / l->stride + 1;
+  mica_tensor *x = NULL, *w = NULL, *y = NULL;
+  int helped = 0;
+  ck_ok(mica_tensor_create(engine, MICA_F32, MICA_SHAPE(l->n, l->c, l->h, l->h), &x));
+  ck_ok(mica_tensor_create(engine, MICA_F32, MICA_SHAPE(l->k, l->c / l->groups, l->r, l->r), &w));
+  ck_ok(mica_tensor_create(engine, MICA_F32, MICA_SHAPE(l->n, l->k, p, p), &y));
+  for (int pass = 0; pass < MICA__CONV_PASSES; pass++) {
+    const mica__impl *const *list = mica__conv_impls[pass];
+    mica__conv conv;
+    char name[MICA__TUNING_TEXT];
+    ck_ok(mica__conv_problem(mica_engine_queue(engine), (mica__conv_pass)pass, &config, x, w, y, NULL, &conv));
+    const mica__choice first = mica__choose(engine, list, &conv, "a test");
+    const mica__kernel_desc *helper = first.impl->helper;
+    if (!helper) continue;
+    const mica__choice tuned = {.impl = first.impl};
+    snprintf(name, sizeof name, "%s.%s", helper->name, mica__kernel_variant(helper, mica_engine_device(engine))->name);
+    ck_assert(mica__choice_is_open(engine, &tuned, &conv));
+    ck_ok(mica__tuning_avoid(engine, name, "a test says so"));
+    ck_assert_ptr_ne(mica__choose(engine, list, &conv, "a test").impl->helper, helper);
+    ck_assert(!mica__choice_is_open(engine, &tuned, &conv));
+    ck_ok(mica__tuning_unquarantine(engine, name));
+    ck_assert_ptr_eq(mica__choose(engine, list, &conv, "a test").impl, first.impl);
+    helped++;
+  }
+  mica_tensor_destroy(x);
+  mica_tensor_destroy(w);
+  mica_tensor_destroy(y);
+  return helped;
+}
+
+START_TEST(second_kernels_heed_the_quarantine) {
+  int helped = 0;
+  for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) helped += check_helpers(&layers[i]);
+  ck_assert_int_gt(helped, 0);
+}
+END_TEST
+
+/* Implementations that launch a kernel which packs weights name it, or its quarantine would not be heeded. */
+START_TEST(implementations_name_their_second_kernels) {
+  static const struct {
+    const char *name, *helper;
+  } rows[] = {{"conv_cpu_implicit_gemm", "conv_cpu_pack_weights"},
+              {"conv_cpu_direct_w", "conv_cpu_pack_weights"},
+              {"conv_cpu_direct_k", "conv_cpu_pack_weights"},
+              {"conv_cpu_direct_kw", "conv_cpu_pack_weights"},
+              {"conv_cpu_direct_n", "conv_cpu_pack_weights"},
+              {"winograd_fused", "winograd_pack_weights"},
+              {"winograd_staged", "winograd_outputs"},
+              {"winograd_staged_wgrad", "winograd_wgrad_sums"},
+              {"conv_cpu_tiles_n", "conv_cpu_tiles_filters"},
+              {"conv_gpu_implicit_gemm", "conv_gpu_pack_weights"}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    bool found = false;
+    for (int pass = 0; pass < MICA__CONV_PASSES; pass++)
+      for (const mica__impl *const *impl = mica__conv_impls[pass]; *impl; impl++) {
+        if (strcmp((*impl)->name, rows[i].name) != 0) continue;
+        found = true;
+        ck_assert_ptr_nonnull((*impl)->helper);
+        ck_assert_str_eq((*impl)->helper->name, rows[i].helper);
+      }
+    ck_assert_msg(found, "%s", rows[i].name);
+  }
+}
+END_TEST
+
 TESTS(ANYWHERE, open_engine, close_engine, layers_take_their_routes, short_vectors_have_routes_of_their_own,
-      constant_filters_have_routes_of_their_own, wrong_routes_are_found)
+      constant_filters_have_routes_of_their_own, wrong_routes_are_found, second_kernels_heed_the_quarantine,
+      implementations_name_their_second_kernels)

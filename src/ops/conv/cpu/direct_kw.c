@@ -240,6 +240,7 @@ static mica_status launch(mica_queue *queue, const mica__task *task) {
 
 const mica__impl mica__conv_cpu_direct_kw = {.name = "conv_cpu_direct_kw",
                                              .kernel = &mica__conv_cpu_direct_kw_kernel,
+                                             .helper = &mica__conv_cpu_pack_weights_kernel,
                                              .unable = unable,
                                              .plan = plan_task,
                                              .decline = decline,

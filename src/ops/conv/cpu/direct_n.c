@@ -99,6 +99,7 @@ static mica_status launch(mica_queue *queue, const mica__task *task) {
 
 const mica__impl mica__conv_cpu_direct_n = {.name = "conv_cpu_direct_n",
                                             .kernel = &mica__conv_cpu_direct_n_kernel,
+                                            .helper = &mica__conv_cpu_pack_weights_kernel,
                                             .unable = unable,
                                             .decline = decline,
                                             .plan = plan_task,

@@ -191,6 +191,7 @@ static mica_status launch_direct(mica_queue *queue, const mica__task *task) {
 
 const mica__impl mica__conv_cpu_direct_w = {.name = "conv_cpu_direct_w",
                                             .kernel = &mica__conv_cpu_direct_w_kernel,
+                                            .helper = &mica__conv_cpu_pack_weights_kernel,
                                             .unable = unable,
                                             .plan = plan_task,
                                             .decline = decline,

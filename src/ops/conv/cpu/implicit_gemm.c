@@ -203,6 +203,7 @@ static mica_status launch_tile(mica_queue *queue, const mica__task *task) {
 
 const mica__impl mica__conv_cpu_implicit_gemm = {.name = "conv_cpu_implicit_gemm",
                                                  .kernel = &mica__conv_cpu_implicit_gemm_kernel,
+                                                 .helper = &mica__conv_cpu_pack_weights_kernel,
                                                  .unable = unable,
                                                  .decline = decline,
                                                  .launch = launch_tile};

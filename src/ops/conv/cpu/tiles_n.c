@@ -166,6 +166,7 @@ static mica_status launch_tiles(mica_queue *queue, const mica__task *task) {
 
 const mica__impl mica__conv_cpu_tiles_n = {.name = "conv_cpu_tiles_n",
                                            .kernel = &mica__conv_cpu_tiles_n_kernel,
+                                           .helper = &mica__conv_cpu_tiles_filters_kernel,
                                            .unable = mica__conv_tiles_unable,
                                            .decline = decline,
                                            .launch = launch_tiles};

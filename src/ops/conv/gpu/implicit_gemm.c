@@ -228,6 +228,7 @@ static mica_status launch_phases(mica_queue *queue, const mica__task *task) {
 
 const mica__impl mica__conv_gpu_implicit_gemm = {.name = "conv_gpu_implicit_gemm",
                                                  .kernel = &mica__conv_gpu_implicit_gemm_kernel,
+                                                 .helper = &mica__conv_gpu_pack_weights_kernel,
                                                  .unable = unable,
                                                  .decline = decline,
                                                  .launch = launch_phases};

@@ -266,6 +266,7 @@ static mica_status launch_phases(mica_queue *queue, const mica__task *task) {
 
 const mica__impl mica__conv_gpu_mma = {.name = "conv_gpu_mma",
                                        .kernel = &mica__conv_gpu_mma_kernel,
+                                       .helper = &mica__conv_gpu_mma_weights_kernel,
                                        .unable = unable,
                                        .decline = decline,
                                        .launch = launch_phases};

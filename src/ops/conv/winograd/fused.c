@@ -177,6 +177,7 @@ static void magnitude(const void *problem, const mica__variant *variant, const d
 
 const mica__impl mica__winograd_fused = {.name = "winograd_fused",
                                          .kernel = &mica__winograd_fused_kernel,
+                                         .helper = &mica__winograd_pack_weights_kernel,
                                          .unable = mica__winograd_unable,
                                          .decline = decline,
                                          .plan = plan_task,

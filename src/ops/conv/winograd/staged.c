@@ -220,6 +220,7 @@ static void magnitude(const void *problem, const mica__variant *variant, const d
 
 const mica__impl mica__winograd_staged = {.name = "winograd_staged",
                                           .kernel = &mica__winograd_operands_kernel,
+                                          .helper = &mica__winograd_outputs_kernel,
                                           .unable = mica__winograd_staged_unable,
                                           .decline = decline,
                                           .plan = plan_task,

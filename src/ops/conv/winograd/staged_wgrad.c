@@ -164,6 +164,7 @@ static void magnitude(const void *problem, const mica__variant *variant, const d
 
 const mica__impl mica__winograd_staged_wgrad = {.name = "winograd_staged_wgrad",
                                                 .kernel = &mica__winograd_wgrad_operands_kernel,
+                                                .helper = &mica__winograd_wgrad_sums_kernel,
                                                 .unable = unable,
                                                 .decline = decline,
                                                 .plan = plan_task,
