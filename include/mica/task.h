@@ -55,15 +55,17 @@ typedef struct mica_task_metric {
 /* Name of task number `index`, and a line about it. NULL after the last one. */
 MICA_API const char *mica_task_name(size_t index);
 MICA_API const char *mica_task_text(size_t index);
-/* Settings that a task adds and its metrics, or those common to all tasks if task is NULL. The watched metric is first,
- * the minor ones are last. Some metrics are also measured per part, with names such as "f1_cat". The lists end with a
- * NULL name. NULL if there is no such task. */
+/* Settings that a task adds to the common ones, and its metrics. task NULL: settings and metrics that all tasks have in
+ * common. The lists end with a NULL name. NULL if there is no such task.
+ *
+ * The metric by which the best epoch is chosen comes first, the minor ones last. Some metrics are also reported per
+ * class, with names such as "f1_cat", which are not in the list. */
 MICA_API const mica_setting_row *mica_task_settings(const char *task);
 MICA_API const mica_task_metric *mica_task_metrics(const char *task);
 /* Name of network number `index` that the task trains, a value of its setting "model". NULL after the last one, and if
  * there is no such task. */
 MICA_API const char *mica_task_network(const char *task, size_t index);
-/* Common settings for which the task has defaults of its own. The value "" means that the run infers it from the data.
+/* Common settings for which the task has other defaults. The value "" means that the run infers it from the data.
  * The list ends with a NULL name. NULL if there is no such task. */
 MICA_API const mica_setting *mica_task_defaults(const char *task);
 

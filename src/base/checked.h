@@ -6,13 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Return false if the true result does not fit *out, which then holds garbage. Operands have 64 bits, because casting a
- * dimension to a 32-bit size_t would drop its upper half. They must not be negative: a negative int64_t becomes a
- * number near 2^64, whose product with 1 fits. */
+/* *out = a b and *out = a + b. Return false if the true result does not fit size_t; *out is then not usable.
+ *
+ * Operands have 64 bits, because casting a dimension to a 32-bit size_t would drop its upper half. Do not pass negative
+ * numbers: a negative int64_t becomes a number near 2^64, and its product with 1 fits. */
 static inline bool mica__mul_size(uint64_t a, uint64_t b, size_t *out) { return !__builtin_mul_overflow(a, b, out); }
 static inline bool mica__add_size(uint64_t a, uint64_t b, size_t *out) { return !__builtin_add_overflow(a, b, out); }
-/* True if n fits an int64_t. A function, because compilers warn about a direct comparison with INT64_MAX that is
- * always true for 32-bit sizes. */
+/* True if n fits an int64_t. This is a function because a direct comparison of a 32-bit size with INT64_MAX is always
+ * true, which compilers warn about. */
 static inline bool mica__fits_i64(uint64_t n) { return n <= INT64_MAX; }
 static inline bool mica__mul_i64(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
 

@@ -187,7 +187,8 @@ mica_status mica__npy_format_header(mica_dtype dtype, mica_shape shape, char hea
     n += snprintf(text + n, sizeof text - (size_t)n, i == 1 || shape.rank > 1 ? "%lld%s" : "%lld,%s",
                   (long long)shape.dim[i], i + 1 < shape.rank ? ", " : "");
   n += snprintf(text + n, sizeof text - (size_t)n, "), }");
-  /* Blanks and a line feed pad the header to a multiple of 64, so that the elements can be mapped. */
+  /* Blanks and a line feed pad the header to a multiple of 64 bytes, so that the elements are aligned when the file is
+   * mapped. */
   size_t whole = ((size_t)n + 10 + 1 + 63) / 64 * 64, length = whole - 10;
   memcpy(header, "\x93NUMPY\x01\x00", 8);
   header[8] = (char)(length & 255);

@@ -33,7 +33,7 @@ static const cli_choice actions[] = {
     [CLEAR] = {"clear", "delete all of it"},
     [BUNDLE] = {"bundle", "say which device the bundle --file is for"},
     [BUILD] = {"build", NULL},   /* builds the kernels that another process asks for on standard input */
-    [DOCTOR] = {"doctor", NULL}, /* fills the cache with what mica doctor needs last */
+    [DOCTOR] = {"doctor", NULL}, /* builds kernels for mica doctor ahead of its checks (mica_doctor_ahead) */
     {0},
 };
 
@@ -149,8 +149,9 @@ static int run_bundle(const cli_command *self, const char *file, cli_json *json)
   return CLI_OK;
 }
 
-/* Ends this process when the process that asked for the kernels ends: nobody needs them then, though a driver may still
- * be compiling. The kernel watches the thread that started this one, which waits for this process to end. */
+/* Makes Linux end this process, even in the middle of a compilation, when the process that asked for the kernels has
+ * ended, because nobody needs the kernels then. Linux sends the signal when the thread that started this process ends;
+ * that thread waits for this process, so it does not end earlier. */
 static void end_with_asker(void) {
 #ifdef __linux__
   prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -164,7 +165,7 @@ static int run_build(const cli_command *self, const char *path, const char *devi
   config.device = device;
   config.cache_dir = path;
   config.bundle = "";
-  unsetenv("MICA_BUNDLE_OUT"); /* the asking process writes it */
+  unsetenv("MICA_BUNDLE_OUT"); /* the process that asked for the kernels writes the bundle */
   end_with_asker();
   if (mica_engine_create(&config, &engine) != MICA_OK) return cli_fail_library(self);
   int status = mica__engine_serve_builds(engine, STDIN_FILENO) == MICA_OK ? CLI_OK : cli_fail_library(self);
@@ -172,8 +173,8 @@ static int run_build(const cli_command *self, const char *path, const char *devi
   return status;
 }
 
-/* Shows the progress on a terminal. Ends this process when the process that started it has ended: nobody waits for the
- * builds. */
+/* Shows the progress on a terminal. If standard input is closed, the process that started this one has ended and nobody
+ * needs the kernels; this process then exits. */
 static void end_with_parent(void *user, const mica_doctor_line *line) {
   size_t *checked = user;
   cli_progress("%zu checked, %s", ++*checked, line->kernel);

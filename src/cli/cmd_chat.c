@@ -110,7 +110,7 @@ static mica_status begin(talk *t) {
   return MICA_OK;
 }
 
-/* --- commands of a line --- */
+/* --- slash commands --- */
 
 static void say_failed(void) { fprintf(stderr, "mica chat: %s\n", cli_clean(mica_error_message())); }
 
@@ -132,7 +132,7 @@ static void set_seed(talk *t, const char *text) {
     t->sampling.seed = seed;
 }
 
-/* Runs a line that begins with a slash. False: the line ends the program. */
+/* Runs a line that begins with a slash, such as /reset. Returns false for /quit and /exit. */
 static bool run_command(talk *t, const char *line) {
   const size_t n = strcspn(line, " ");
   const char *rest = line + n + strspn(line + n, " ");

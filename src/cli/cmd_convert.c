@@ -73,8 +73,8 @@ static int read_weights(const cli_command *self, const mica_onnx *model, weights
   }
 }
 
-/* Moves scalars and all that is not floating to the end: they are parameters of nodes, not weights. Returns the
- * number of weights. */
+/* Moves tensors that are scalars or have an integer or bool dtype to the end of the list, because they are parameters
+ * of nodes, not weights. Returns the number of weights, which now come first. */
 static size_t drop_small(weights *w) {
   size_t kept = 0, all = w->count;
   for (size_t i = 0; i < all; i++) {
@@ -106,7 +106,8 @@ static int from_onnx(const cli_command *self, const struct values *v) {
 
 /* --- to ONNX --- */
 
-/* Reads a shape such as "3x224x224", without samples; no text means the family's usual shape. False: not a shape. */
+/* Parses --shape, the shape of one sample such as "3x224x224", and puts a dynamic batch dimension before it. Without
+ * --shape, it is the usual shape of the network's family. False if the text is not a shape. */
 static bool shape_of(const struct values *v, size_t network, mica_shape *shape) {
   const mica_model_family family = mica_model_family_of(network);
   const bool small = !strcmp(v->model, "mlp") || !strcmp(v->model, "lenet") || !strcmp(v->model, "cnn");
@@ -165,7 +166,7 @@ static mica_status load_network(const struct values *v, size_t index, mica_shape
   return status == MICA_OK ? mica_nn_load(n->nn, n->session, v->from, NULL) : status;
 }
 
-/* Finds the first weight of the network that the file lacks; "": it has all. */
+/* Sets name to the first weight of the network that the file lacks, or to "" if the file has all of them. */
 static void find_missing(const char *model, const mica_safetensors *file, mica_dtype dtype, mica_shape shape,
                          char name[128]) {
   mica_graph *graph = NULL;
@@ -189,7 +190,8 @@ static int fail_graph(const cli_command *self, const struct values *v, const net
   return cli_fail(self, "%s cannot be used as weights of %s: %s", v->from, v->model, mica_graph_message(n->graph));
 }
 
-/* Refuses a file with weights that the network lacks: it belongs to another network, with other answers. */
+/* Refuses a file with weights that the network lacks. Such a file belongs to another network, so the converted model
+ * would compute something else. */
 static int refuse_spare(const cli_command *self, const struct values *v, const network *n) {
   for (size_t i = 0; i < mica_safetensors_count(n->file); i++) {
     const char *name = mica_safetensors_at(n->file, i)->name;

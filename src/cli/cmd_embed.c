@@ -72,7 +72,8 @@ static bool is_picture(const mica_embedder *embedder, const char *line) {
   return !mica_embedder_reads_texts(embedder) || cli_is_picture(line);
 }
 
-/* Drops the pictures that cannot be read, and names them. Returns CLI_OK only if some, but not all, cannot be read. */
+/* Removes the pictures that cannot be read from the lines, with a message for each. Returns CLI_OK if it removed some
+ * and others remain. */
 static int leave_out(const cli_command *self, const mica_embedder *embedder, texts *t) {
   size_t kept = 0;
   const size_t before = t->lines.count;
@@ -96,7 +97,7 @@ static int leave_out(const cli_command *self, const mica_embedder *embedder, tex
   return before > 1 ? cli_fail(self, "none of the %zu pictures can be read", before) : CLI_FAILED;
 }
 
-/* Makes the vectors of all lines that name pictures, or of all other lines. */
+/* Computes the vectors of all lines that name pictures (`pictures` true), or of all other lines. */
 static int embed_some(const cli_command *self, mica_embedder *embedder, texts *t, bool pictures) {
   const size_t width = (size_t)mica_embedder_width(embedder), all = t->lines.count;
   const char **some = calloc(all + 1, sizeof *some);
@@ -109,7 +110,8 @@ static int embed_some(const cli_command *self, mica_embedder *embedder, texts *t
   if (status == CLI_OK)
     made = pictures ? mica_embedder_pictures(embedder, some, count, vectors)
                     : mica_embedder_texts(embedder, some, count, vectors);
-  /* Pictures that cannot be read are dropped, and the rest is tried again; after other failures none is dropped. */
+  /* If pictures cannot be read, leave_out removes them, and the remaining lines are tried again. If all pictures can be
+   * read, the failure had another cause, and leave_out returns it. */
   if (made != MICA_OK && pictures) {
     free(some);
     free(vectors);
@@ -136,7 +138,7 @@ static int embed(const cli_command *self, mica_embedder *embedder, texts *t) {
   return status;
 }
 
-/* Says at the end how many pictures were left out. Returns an exit status. */
+/* If pictures were left out, prints their number and returns CLI_FAILED; otherwise returns CLI_OK. */
 static int count_unread(const cli_command *self, const texts *t) {
   if (!t->unread) return CLI_OK;
   return cli_fail(self, "%zu picture%s cannot be read; %zu vector%s made", t->unread, t->unread == 1 ? "" : "s",
@@ -192,7 +194,8 @@ static int open_index(const cli_command *self, const struct values *v, mica_embe
   return status;
 }
 
-/* Prints the neighbours of a text; probabilities, unless NULL, are printed instead of similarities. */
+/* Prints the neighbours of a text with their similarities, or with their probabilities if `probabilities` is not NULL
+ * (JSON has both). */
 static int print_neighbours(const cli_command *self, const char *text, const searched *s, const mica_neighbour *list,
                             const double *probabilities, size_t nearest, bool as_json) {
   const cli_lines *lines = &s->made.lines;

@@ -39,8 +39,8 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Prints the library's message. For frames of a video, which a test of boxes does not read, adds that --track reads
- * them. */
+/* Prints the library's message. If DATA is a video of a detection run (it has a folder img1 of frames), adds that
+ * --track is the option for videos. Returns CLI_FAILED. */
 static int fail_evaluation(const cli_command *self, const struct values *v, const mica_run *run) {
   char frames[4096];
   const int length = snprintf(frames, sizeof frames, "%s/img1", v->data ? v->data : "");
@@ -56,7 +56,7 @@ static int evaluate(const cli_command *self, const struct values *v, mica_run *r
   mica_report *report = NULL;
   int status = CLI_OK;
   mica_status made = mica_run_evaluate(run, v->data, part, &metrics);
-  /* If there is no test part and none was asked for, tests on the validation samples. */
+  /* If the training data have no test part and --part is not given, tests on the validation samples. */
   if (made == MICA_E_NOT_FOUND && !v->data && !v->part)
     made = mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &metrics);
   if (made == MICA_OK && v->part && strcmp(v->part, mica_run_evaluated(run)) != 0)

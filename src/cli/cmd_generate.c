@@ -108,7 +108,7 @@ static void print_rest(const struct values *v, const writings *w) {
   }
 }
 
-/* Writes texts with a run, or, if it is NULL, with the published model of --model. */
+/* Continues the prompts with `run`, or with the published model of --model if run is NULL, and prints the texts. */
 static int write_texts(const cli_command *self, const struct values *v, mica_run *run, mica_run_texts *texts) {
   writings w = {.list = calloc(v->prompts.count, sizeof *w.list), .live = !v->json, .terminal = isatty(1)};
   w.first = v->prompts.words[0];
@@ -131,7 +131,7 @@ static int write_texts(const cli_command *self, const struct values *v, mica_run
   return status;
 }
 
-/* Reads the numbers among the options. Returns an exit status. */
+/* Parses the options that have numbers as values. Returns an exit status. */
 static int read_numbers(const cli_command *self, const struct values *v, mica_run_texts *t) {
   mica_sampling *s = &t->sampling;
   int64_t seed = 0;

@@ -19,7 +19,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-/* Most samples of --data. */
+/* Maximum number of samples of --data to predict. */
 #define MOST_SAMPLES 100000
 
 struct values {
@@ -88,7 +88,8 @@ static int refuse_picture(const cli_command *self, const char *path, const mica_
   return cli_refuse_file(self, path, "--out names another folder");
 }
 
-/* Files in the run's own folder of pictures are overwritten, but never through a link. */
+/* Without --out, pictures are written to RUN/predictions and replace files there. So that nothing outside that folder
+ * is overwritten, this refuses a path that exists and is not of this type, such as a link. */
 static int refuse_link(const cli_command *self, const char *path, mode_t type) {
   struct stat about;
   if (lstat(path, &about) != 0 || (about.st_mode & S_IFMT) == type) return CLI_OK;
@@ -141,7 +142,7 @@ static bool ends(const char *text, const char *ending) {
 /* True for --out NAME.png: all pictures go into one file. */
 static bool is_grid(const struct values *v) { return ends(v->out, ".png"); }
 
-/* True for --out NAME.nii.gz or NAME.nii: the one file that is predicted. */
+/* True for --out NAME.nii.gz or NAME.nii: the predicted volume goes into this file. */
 static bool is_volume(const struct values *v) { return ends(v->out, ".nii.gz") || ends(v->out, ".nii"); }
 
 /* Writes the file of the one sample that was predicted. */
@@ -175,8 +176,9 @@ static int write_grid(const cli_command *self, const struct values *v, const mic
   return status;
 }
 
-/* Prints the prediction for people, adds it to the table `csv` unless that is NULL, and writes its pictures to `folder`
- * unless that is NULL. If `refuses`, no file is overwritten: existing files are found before anything is written. */
+/* Prints the prediction as text unless --json or --csv replaces it, adds it to the table `csv`, and writes its pictures
+ * to `folder`. csv and folder may be NULL. If `refuses` and one of the files exists, fails before anything is written.
+ */
 static int show_pictures(const cli_command *self, const struct values *v, const char *folder, bool refuses,
                          const mica_report *prediction, cli_sample_names *n, cli_csv *csv) {
   const size_t before = n->count;
@@ -202,10 +204,11 @@ typedef struct showing {
   cli_tracks tracks;        /* with --mot */
   bool begun, counted;      /* the JSON object was begun; the number of predictions was printed */
   size_t unread, predicted; /* files that cannot be read, and samples that were predicted */
-  int status;               /* why it ended */
+  int status;               /* exit status of the first failure */
 } showing;
 
-/* Prints the sections of a part as elements of the list in the JSON object. */
+/* Prints the sections of `prediction` as further elements of the list "predictions". The first call also prints the
+ * beginning of the JSON object. */
 static int show_json(showing *s, const mica_report *prediction) {
   static const char before[] = "{\"predictions\": [";
   char *text = NULL;
@@ -290,14 +293,15 @@ static void pass_over(void *user, const char *file, const char *reason) {
   s->unread++;
 }
 
-/* True if an input is a folder. Its files are counted at the end, because they may be too many to read line by line. */
+/* True if an input is a folder. The number of predictions is then printed at the end, because a folder may have more
+ * files than a user reads about line by line. */
 static bool has_folder(const struct values *v) {
   bool has = false;
   for (size_t i = 0; i < v->inputs.count; i++) has = has || cli_is_folder(v->inputs.words[i]);
   return has;
 }
 
-/* Says how many files cannot be read, if there is more than one file. Returns an exit status. */
+/* Prints how many files cannot be read, unless the only file was reported already. Returns CLI_FAILED. */
 static int count_unread(const showing *s) {
   const char *plural = s->unread == 1 ? "" : "s";
   if (!s->predicted && s->unread > 1) cli_fail(s->self, "none of the %zu files can be read", s->unread);
@@ -308,7 +312,7 @@ static int count_unread(const showing *s) {
   return CLI_FAILED;
 }
 
-/* Ends the JSON object, which it first begins if there were no predictions. */
+/* Prints the end of the JSON object; also the beginning if there were no predictions. */
 static void end_json(const showing *s) {
   if (!s->begun) printf("{\"task\": \"%s\", \"predictions\": [", mica_run_task(s->run));
   puts("]}");
@@ -339,7 +343,7 @@ static int fail_inputs(const cli_command *self) {
   return CLI_USAGE;
 }
 
-/* Reads the numbers among the options. Returns an exit status. */
+/* Parses the options that have numbers as values. Returns an exit status. */
 static int read_numbers(const cli_command *self, const struct values *v, mica_run_input *input) {
   double penalty = 0;
   int status = cli_integer(self, "count", v->count, 1, MOST_SAMPLES, &input->count);
@@ -423,7 +427,7 @@ static int predict(const cli_command *self, const struct values *v, mica_run *ru
   input.plain_masks = ends(v->out, ".nii");
   input.of_class = v->of_class;
   input.take = take;
-  input.unread = v->track ? NULL : pass_over; /* without a frame, later ones would get wrong numbers */
+  input.unread = v->track ? NULL : pass_over; /* skipping a frame would give later frames wrong numbers */
   input.user = &shown;
   int status = mica_run_predict(run, &input, &prediction) == MICA_OK                      ? CLI_OK
                : shown.status != CLI_OK                                                   ? shown.status

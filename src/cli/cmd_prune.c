@@ -55,7 +55,8 @@ static int check(const cli_command *self, const struct values *v, mica_prune_con
   return CLI_USAGE;
 }
 
-/* Finds the task of a run, which is opened on the null device; "" if that fails, as pruning then does too. */
+/* Opens a run on the null device to find its task. task is "" if the run cannot be opened; mica_run_prune then reports
+ * the error. */
 static void find_task(const cli_command *self, const char *folder, char task[64]) {
   mica_engine *engine = NULL;
   mica_run *run = NULL;
@@ -69,15 +70,15 @@ static void find_task(const cli_command *self, const char *folder, char task[64]
   mica_engine_destroy(engine);
 }
 
-/* The message for a signal before the first training step. After channels are removed, a file holds the remaining
- * weights, but there is no run to resume yet. */
+/* Formats the message that is printed if a signal arrives after channels were removed but before the first training
+ * step. A file then has the remaining weights, but there is no run to resume yet. */
 static void describe_cut(const struct values *v, char text[CLI_STOP_TEXT]) {
   snprintf(text, CLI_STOP_TEXT,
            CLI_STOP_EARLY "; %s/pruned.safetensors has the weights that are left, and mica train --init takes them\n",
            v->out);
 }
 
-/* Lets a signal end the process at once until the first training step: there is nothing to wait for. */
+/* Until the first training step, lets a signal end the process at once, because there is no step to finish first. */
 static void stop_at_once(const struct values *v, FILE *out, const char *task) {
   char path[4352], said[CLI_STOP_TEXT], json[128];
   snprintf(path, sizeof path, "%s/pruned.safetensors", v->out);
@@ -125,7 +126,7 @@ static int prune(const cli_command *self, const struct values *v, const mica_pru
   return made == MICA_E_INVALID ? CLI_USAGE : CLI_FAILED;
 }
 
-/* Zeros in place of weights. */
+/* Runs --masks: writes a copy of the run in which the smallest weights are 0. Returns an exit status. */
 static int mask(const cli_command *self, const struct values *v) {
   mica_mask_config config = {.folder = v->out};
   mica_engine *engine = NULL;

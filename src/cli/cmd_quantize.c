@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Numbers of --mean. */
+/* Maximum number of values in --mean and in --deviation. */
 #define MOST_CHANNELS 64
 
 struct values {
@@ -62,7 +62,7 @@ static bool take_method(const cli_command *self, const char *name, mica_calibrat
   return false;
 }
 
-/* The first given option that needs the layers' inputs to be measured; NULL: none. */
+/* The first option given that only has an effect if inputs of layers are quantised; NULL if there is no such option. */
 static const char *measuring(const struct values *v) {
   return v->data            ? "data"
          : v->samples       ? "samples"
@@ -74,7 +74,7 @@ static const char *measuring(const struct values *v) {
                             : NULL;
 }
 
-/* Reads the options that runs and models have in common. */
+/* Parses the options that apply to both runs and ONNX models. Returns an exit status. */
 static int take(const cli_command *self, const struct values *v, mica_run_quantize_config *c) {
   int64_t group = 0;
   *c = (mica_run_quantize_config){.data = v->data, .folder = v->out, .equalize = v->equalize};
@@ -123,7 +123,7 @@ static bool is_model(const char *path) {
   return n > 5 && !strcmp(path + n - 5, ".onnx");
 }
 
-/* Reads numbers such as "0.485,0.456,0.406". Returns how many there are; 0: the text is not such a list. */
+/* Parses a list of numbers such as "0.485,0.456,0.406". Returns their count, or 0 if the text is not such a list. */
 static size_t take_list(const char *text, double list[MOST_CHANNELS]) {
   for (size_t count = 0; cli_is_plain(text) && count < MOST_CHANNELS;) {
     char *end = NULL;
@@ -135,7 +135,7 @@ static size_t take_list(const char *text, double list[MOST_CHANNELS]) {
   return 0;
 }
 
-/* Reads the options for models and refuses those for runs. */
+/* Parses the options that apply only to ONNX models, and refuses those that apply only to runs. */
 static int take_model(const cli_command *self, const struct values *v, double scale[2][MOST_CHANNELS],
                       mica_onnx_quantize_config *c) {
   struct stat about;

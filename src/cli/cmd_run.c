@@ -60,7 +60,8 @@ static int fetch(const cli_command *self, mica_queue *queue, const mica_onnx_run
                                                                                             : cli_fail_library(self);
 }
 
-/* Makes the path DIR/<number>_<name>.npy, or .txt for texts; characters unfit for a plain file name become '_'. */
+/* Sets path to DIR/<number>_<name>.npy, or .txt for texts. Characters of the output's name other than letters, digits,
+ * '.', '-' and '_' become '_'. */
 static int name_result(const cli_command *self, const char *folder, size_t i, const mica_onnx *model, char path[4096]) {
   char name[96];
   snprintf(name, sizeof name, "%.80s", mica_onnx_output_port(model, i).name);
@@ -116,7 +117,7 @@ static int compare_doubles(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* The first given option that cannot go with --check; NULL: none. */
+/* The first option given that cannot be combined with --check; NULL if there is no such option. */
 static const char *beside_check(const struct values *v) {
   return v->input.count ? "input"
          : v->shape     ? "shape"
@@ -196,7 +197,7 @@ static int report(const cli_command *self, const struct values *v, mica_queue *q
 
 #define F16_MOST 65504.0
 
-/* Warns of weights that become infinite in f16, naming the first element of each. */
+/* Warns of each weight that has an element too large for f16, and prints its first such element. */
 static int warn_of_weights(const cli_command *self, const mica_onnx *model) {
   for (size_t i = 0; i < mica_onnx_describe(model).weights; i++) {
     const char *name = NULL;

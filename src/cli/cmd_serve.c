@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Seconds that requests in progress may still take after a signal. */
+/* After a signal, requests in progress may run for this number of seconds before the server ends. */
 #define GRACE_SECONDS 30
 #define CLI_DEVICE_LOST 3
 #define WARM_TOKENS 144
@@ -146,14 +146,15 @@ static int wait_for_end(const cli_command *self, serve_work *work) {
   }
 }
 
-/* Notes how the text ended. */
+/* Stores how the text ended; MICA_FINISH_NONE as long as it goes on. */
 static bool pass_token(void *user, const mica_decoder_event *event) {
   mica_finish *finish = user;
   *finish = event->finish;
   return true;
 }
 
-/* Runs texts of several lengths, so that kernels are built before the first request. */
+/* Runs a text of 1 token and one of WARM_TOKENS tokens, so that kernels for both short and long texts are built before
+ * the first request. */
 static mica_status warm_up(const serve_model *model, mica_decoder *decoder) {
   static const int32_t ids[WARM_TOKENS];
   for (size_t count = 1; count <= WARM_TOKENS && (int64_t)count + 3 < model->context; count += WARM_TOKENS - 1) {
@@ -203,8 +204,8 @@ static mica_status add_adapter(const cli_model *opened, const char *word, mica_d
   return status;
 }
 
-/* Makes what answers the requests: a decoder of the model if it writes text, one for each adapter, and an embedder
- * if vectors are wanted. */
+/* Creates and warms up the objects that answer requests: a decoder for the model if it writes text, a decoder for each
+ * adapter, and an embedder if the model does not write text or --pooling is given. */
 static mica_status make_work(const struct values *v, const cli_model *opened, const mica_decoder_config *how,
                              serve_model *model, serve_work *work) {
   static const char *const texts[] = {"warm"};

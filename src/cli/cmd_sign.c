@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #define SUFFIX ".minisig"
-#define MOST_FOLDERS 8 /* one inside the other */
+#define MOST_FOLDERS 8 /* maximum depth of nested folders */
 
 struct values {
   cli_words files;
@@ -73,7 +73,8 @@ static void sign_file(work *w, const char *path) {
 
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* Lists the names in a folder that should be signed, sorted; *whole is false if some could not be read. */
+/* Lists the paths in a folder that should be signed, sorted; hidden files and signatures are omitted. *whole is false
+ * if the folder could not be read to its end or memory is short. The caller frees each path and the list. */
 static char **list_folder(const char *path, size_t *count, bool *whole) {
   DIR *folder = opendir(path);
   char **names = NULL;

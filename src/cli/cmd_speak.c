@@ -90,7 +90,7 @@ static int print(const cli_command *self, const struct values *v, const char *ou
   return cli_json_print_line(&json, self);
 }
 
-/* Finds the share of each of the run's speakers in the voice of the recording at path, the one of --like. */
+/* Finds how much of each of the run's speakers the voice in a recording has. path: the file given with --like. */
 static int hear(const cli_command *self, const char *path, speech *s) {
   s->names = mica_run_fact(s->trained, "speakers", &s->speakers);
   if (!(s->shares = calloc(s->speakers + 1, sizeof *s->shares))) return cli_fail(self, "there is not enough memory");

@@ -65,7 +65,7 @@ static const cli_option options[] = {
 
 #define MOST_SPECIAL 256
 
-/* All texts of a dataset. */
+/* Position of next_text in a dataset: it returns all texts of sample 0, then all of sample 1, and so on. */
 typedef struct reading {
   mica_dataset *dataset;
   const char *column;
@@ -113,8 +113,8 @@ static int check_column(const cli_command *self, reading *r, const char *data) {
                    : cli_fail(self, "%s has no column of texts", data);
 }
 
-/* Splits "a,b" at the commas, in memory. Returns the number of parts: more than MOST_SPECIAL if they do not fit, 0 if
- * one is empty. */
+/* Splits "a,b" at the commas, in place. Returns the number of parts; MOST_SPECIAL + 1 if there are too many, and 0 if a
+ * part is empty. */
 static size_t split_special(char *text, const char *tokens[MOST_SPECIAL]) {
   size_t count = 0;
   for (char *next; text; text = next) {
@@ -127,7 +127,8 @@ static size_t split_special(char *text, const char *tokens[MOST_SPECIAL]) {
   return count;
 }
 
-/* Reads the words of --special; the caller frees *words. Returns an exit status. */
+/* Parses the list of --special into config. tokens points into *words, which the caller frees. Returns an exit status.
+ */
 static int read_special(const cli_command *self, const char *given, char **words, const char *tokens[MOST_SPECIAL],
                         mica_tokenizer_config *config) {
   if (!given) return CLI_OK;
@@ -228,12 +229,13 @@ static int train(const cli_command *self, const struct values *v) {
 
 /* --- encode and decode --- */
 
-/* A function for each text. ended: a line feed follows the text. */
+/* Function to call for each text of the input. ended: true if a line feed follows the text in the input. */
 typedef int each_text(const cli_command *self, const struct values *v, const mica_tokenizer *tokenizer,
                       const char *text, size_t bytes, bool ended, mica_encoding *encoding);
 
-/* Ends a line. A last line without a line feed gets none, so that a file's bytes come back unchanged; a terminal's
- * prompt begins on a new line in any case. */
+/* Ends an output line. If the input's last line had no line feed, the output gets none either, so that encoding and
+ * decoding a file restores its bytes. On a terminal the line feed is always printed, so that the prompt begins on a new
+ * line. */
 static void end_line(bool ended) {
   if (ended || isatty(STDOUT_FILENO)) putchar('\n');
 }
@@ -343,7 +345,7 @@ static int each_word(const cli_command *self, const struct values *v, const mica
   return status;
 }
 
-/* CLI_USAGE, after a message, if an option was given that belongs to another action. */
+/* Refuses options that belong to another action. Returns an exit status. */
 static int check_options(const cli_command *self, const struct values *v) {
   const struct {
     const char *name;

@@ -142,7 +142,7 @@ void cli_train_summary(FILE *out, mica_run *run) {
   if (from && to) fprintf(out, "          translated from %s into %s\n", cli_clean(*from), cli_clean(*to));
   fprintf(out, "          %" PRIu64 " to train on, %" PRIu64 " to validate, %" PRIu64 " to test",
           count_of(run, MICA_PART_TRAIN), count_of(run, MICA_PART_VALIDATION), count_of(run, MICA_PART_TEST));
-  /* Texts and recordings differ in shape: none is printed. */
+  /* Texts and recordings have no common shape, so no shape is printed for them. */
   if (mica_dataset_shape(data).rank) fprintf(out, "; %s", mica_shape_format(mica_dataset_shape(data), shape));
   if (classes) fprintf(out, "%s%zu classes", mica_dataset_shape(data).rank ? ", " : "; ", classes);
   fprintf(out, "\ntask      %s\ntraining  %s, %s at %s, %s, weight decay %s\n", mica_run_task(run),
@@ -162,7 +162,7 @@ static double rss_mib(void) {
 
 /* --- the run --- */
 
-/* Makes the path of the weights saved so far; false if there is no such file. */
+/* Sets path to the file with the weights saved so far. False if the file does not exist. */
 static bool model_path(const cli_training *how, char *path, size_t size) {
   return snprintf(path, size, "%s/model.safetensors", how->folder) < (int)size && access(path, R_OK) == 0;
 }
@@ -189,8 +189,8 @@ static int say_stopped(const cli_command *self, const cli_training *how, const m
   return status == CLI_OK && *cli_stop_flag() ? 128 + *cli_stop_flag() : status;
 }
 
-/* Prints the failure and, if a device or a rank is lost, how to continue the run. If a file cannot be written, for
- * example on a full disk, the weights so far remain. */
+/* Prints the failure. If a device or a rank is lost, also says how to continue the run. If a file cannot be written,
+ * for example because the disk is full, also says which file has the weights saved so far. */
 static int say_failed(const cli_command *self, const cli_training *how, const mica_run *run) {
   char path[4096];
   const bool lost = mica_error_status() == MICA_E_DEVICE_LOST;
@@ -216,7 +216,7 @@ static int write_report(const cli_command *self, mica_run *run, const char *fold
   return cli_report_page_write(self, path, mica_run_setting(run, "model"), report);
 }
 
-/* True for the status of data files that cannot be read. */
+/* True if status may mean that a file of the dataset cannot be read. */
 static bool is_of_data(mica_status status) {
   return status == MICA_E_FORMAT || status == MICA_E_IO || status == MICA_E_NOT_FOUND || status == MICA_E_UNSUPPORTED;
 }
@@ -274,22 +274,26 @@ int cli_train_fit(const cli_command *self, const cli_training *how, mica_run *ru
     fprintf(out, "memory    %.0f MiB resident at most, %.0f MiB on the device\n", rss_mib(),
             (double)mica_engine_stats(mica_run_engine(run)).bytes_peak / (1 << 20));
   }
-  /* A run that patience ended is complete; one that a signal ended, on any rank, left a checkpoint. */
+  /* A run that ended early by `patience` is complete. A run that a signal stopped, on any rank, is not complete; it has
+   * written a checkpoint. */
   if (!mica_run_is_complete(run)) return say_stopped(self, how, run, progress);
   if (mica_run_stopped(run) && out) fprintf(out, "stopped: %s\n", mica_run_stopped(run));
   if (out) cli_progress_print_kept(out, progress, run);
   return finish(self, how, run, *spent ? spent : NULL, remarks);
 }
 
-/* From the first event after BEGIN on, a signal saves a checkpoint. That event may be the end of an epoch. */
+/* Progress callback. From the first event after BEGIN on, a signal no longer ends the process at once but lets training
+ * write a checkpoint and stop. */
 bool cli_train_report(void *progress, const mica_train_progress *event) {
   if (event->event != MICA_TRAIN_EVENT_BEGIN) cli_stop_in_order();
   return cli_progress_report(progress, event);
 }
 
-/* A stop before the first step leaves an older checkpoint in the folder, if there is one. The run can be resumed once
- * config.json, its settings, is written. Does nothing for processes of mpirun, which agree on a stop, and if all epochs
- * are done: there is no step to wait for, and the weights are written at once. */
+/* Until the first training step, lets a signal end the process at once (cli_stop_at_once). If config.json is written by
+ * then, the message says how to resume the run; otherwise the message is `otherwise`. Does nothing
+ *
+ *   - for processes of mpirun, because all of them must agree on a stop
+ *   - if all epochs are done already, because the weights are then written without a further step */
 void cli_train_stop_at_once(const cli_training *how, const mica_run *run, const char *otherwise) {
   char path[4352], said[CLI_STOP_TEXT], json[128];
   if (mica_communicator_mpi_asked() ||
@@ -335,14 +339,14 @@ typedef struct job {
   const struct values *v;
   const double *speeds;       /* of the ranks; NULL: equal */
   char again[CLI_AGAIN_TEXT]; /* the command line that resumes */
-  /* Measured speeds, the same on all ranks of this process. */
+  /* Results of `measure`, written by the first rank of this process: mica_run_measure's, and the batch size. */
   double measured[MICA_TRAIN_RANKS];
   mica_run_speeds found;
   double batch;
 } job;
 
-/* Writes the command line that resumes: it has the settings that the folder lacks, the device and how ranks share the
- * work. */
+/* Writes the command line that resumes the run. Besides --resume it needs only the options that config.json does not
+ * store: the folder, the devices and how ranks share the work. */
 static void write_again(const struct values *v, const cli_ranks *ranks, char text[CLI_AGAIN_TEXT]) {
   const struct {
     const char *name, *value;
@@ -426,7 +430,8 @@ static int train(cli_ranks *ranks, size_t index, void *user) {
   if (status != CLI_OK) return status;
   progress.task = mica_run_task(run);
   const cli_training how = {.json = v->json, .out = out, .folder = config.folder, .again = j->again, .speaks = speaks};
-  /* From here on a signal ends the process: if the summary's reader goes away, no empty folder is left. */
+  /* From here on a signal ends the process and removes the new folder. This includes SIGPIPE, which arrives if the
+   * summary is piped to a program that ends. */
   if (speaks) cli_train_stop_at_once(&how, run, CLI_STOP_EARLY "\n");
   cli_stop_catch();
   if (!v->quiet && speaks) cli_print_remarks(self, run);
@@ -437,7 +442,7 @@ static int train(cli_ranks *ranks, size_t index, void *user) {
             v->parallel ? v->parallel : "");
   if (out) cli_train_summary(out, run);
   status = cli_train_fit(self, &how, run, &progress);
-  /* A device with a partial failure is left out of a restart, too. */
+  /* A restart with --elastic omits devices that were lost, that reported an error or that ran out of memory. */
   const mica_status failed = status == CLI_OK ? MICA_OK : mica_error_status();
   ranks->lost[index] = failed == MICA_E_DEVICE_LOST || failed == MICA_E_DEVICE || failed == MICA_E_DEVICE_MEMORY;
   mica_run_destroy(run);
@@ -468,8 +473,9 @@ static int measure(cli_ranks *ranks, size_t index, void *user) {
   return status;
 }
 
-/* Reads --speeds. Without it, devices of one kind have equal batches: measured speeds differ a little from run to run,
- * and the result would differ too. */
+/* Finds the ranks' speeds: the numbers of --speeds or, if devices differ, measured ones. Without --speeds, devices of
+ * one kind get equal batches: measured speeds would vary a little from run to run, and the result of training with
+ * them. */
 static int find_speeds(const cli_command *self, cli_ranks *ranks, job *j) {
   const char *text = j->v->speeds;
   const mica_communicator *c = ranks->communicator[0];

@@ -13,14 +13,14 @@
 /* Exit statuses. */
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INTERRUPTED = 130 };
 
-/* The path with which this program starts itself as another process. */
+/* The path of this program's own executable, to start it as another process. */
 #define CLI_ITSELF "/proc/self/exe"
 
 typedef enum cli_kind {
   CLI_FLAG,   /* bool: true when given */
   CLI_TEXT,   /* const char *: the value as typed; NULL when not given */
-  CLI_CHOICE, /* int: which of the choices; -1 when not given */
-  CLI_WORDS,  /* cli_words: all operands from here on, or the values of an option; one list per command */
+  CLI_CHOICE, /* int: index of the choice; -1 when not given */
+  CLI_WORDS,  /* cli_words: this and all later operands, or all values of a repeated option; at most one per command */
 } cli_kind;
 
 /* Words of the command line. */
@@ -37,21 +37,21 @@ typedef enum cli_role {
 
 typedef struct cli_choice {
   const char *name;
-  const char *help; /* NULL: for internal use, and help ends before it; such choices are the last */
+  const char *help; /* NULL: for internal use and not shown in help; put such choices last */
 } cli_choice;
 
 typedef struct cli_option {
-  const char *name; /* without dashes; for an operand in capitals, as help shows it */
+  const char *name; /* option: without dashes; operand: in capitals, as help shows it */
   cli_kind kind;
   size_t at; /* offset of the field in the command's struct of values */
   cli_role role;
   const char *value; /* the name of the value in help: "SELECTOR" */
   const char *help;
   const cli_choice *choices; /* ends with a row of zeros */
-  /* Values of the option from a table of the library, listed before help; NULL after the last. */
+  /* Possible values of the option, from a table of the library; NULL after the last one. Help lists them. */
   const char *(*names)(size_t index);
   bool hidden; /* not shown in help: for internal use */
-  bool blank;  /* CLI_TEXT may be empty: it is a text, not a name */
+  bool blank;  /* the value of a CLI_TEXT option may be an empty string */
 } cli_option;
 
 /* CLI_ROW("json", struct values, json, .help = "write JSON"): the type of the field determines the kind. */
@@ -88,8 +88,9 @@ const cli_command *cli_command_find(const char *name);
 /* Says that there is no command (or option) with the typed name, and suggests the nearest one. Returns CLI_USAGE. */
 int cli_fail_unknown(const cli_command *self, const char *typed);
 
-/* Fills values (self->values_size zeroed bytes) from the words that follow the command's name. */
+/* Result of cli_parse: values is filled; --help was given; or the words are wrong, after a message. */
 typedef enum cli_parsed { CLI_PARSED, CLI_PARSED_HELP, CLI_PARSED_WRONG } cli_parsed;
+/* Fills values (self->values_size zeroed bytes) from the words that follow the command's name. */
 cli_parsed cli_parse(const cli_command *self, int count, char **words, void *values);
 
 /* Writes the help of one command. task: only the settings of that task; NULL: all settings. */
@@ -101,15 +102,15 @@ int cli_fail(const cli_command *self, const char *format, ...) __attribute__((fo
 int cli_fail_published(const cli_command *self, const char *path);
 /* Stops error messages of this thread from now on: another rank prints them. */
 void cli_fail_silently(void);
-/* CLI_OK if nothing has that name yet, or a device or a pipe has, which is written to and not replaced; else
- * CLI_FAILED, after a message that it is not overwritten. other: how to choose another name, "--out names another
+/* Refuses to overwrite a file. Returns CLI_OK if path does not exist, or is a device or a pipe, to which one can write
+ * without replacing it; else CLI_FAILED, after a message. other: the message's advice, such as "--out names another
  * folder". */
 int cli_refuse_file(const cli_command *self, const char *path, const char *other);
-/* CLI_USAGE, with the reason, if the path ends like a picture format that Mica does not write: .jpg, .gif. NULL:
- * CLI_OK. */
+/* Refuses a path with the ending of a picture format that Mica does not write, such as .jpg or .gif. Returns CLI_USAGE
+ * after a message, else CLI_OK. path may be NULL. */
 int cli_refuse_picture(const cli_command *self, const char *path);
-/* CLI_OK if a file with that name can be made, and missing folders with it, or if it is a device or a pipe that can be
- * written to; else CLI_FAILED, with the reason. */
+/* Checks that a file can be written before it is written. Returns CLI_OK if the nearest existing folder above path
+ * permits new files, or if path is a device or a pipe that can be written to; else CLI_FAILED, after a message. */
 int cli_check_parent(const cli_command *self, const char *path);
 
 /* cli_fail with the library's last message. */

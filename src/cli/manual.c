@@ -14,7 +14,8 @@ typedef struct option {
   const char *task; /* the task of a setting; NULL: an option of the command, or a setting of all tasks */
 } option;
 
-/* Finds option number index of a command: its own come first, then its settings. False past the end. */
+/* Finds option number `index` of a command. The options of the command come first, then the settings of runs if it
+ * takes them. False past the end. */
 static bool option_at(const cli_command *command, size_t index, option *out) {
   const cli_option *own;
   for (size_t i = 0; (own = cli_option_at(command, i)); i++) {
@@ -177,8 +178,8 @@ static bool has_value(const option *o, const char *value) {
   return false;
 }
 
-/* Lists the values of all options with that name, each once (losses, for example, differ per task); false if they have
- * none. */
+/* Prints the possible values of all options with this name, each value once. Several settings can share a name: --loss,
+ * for example, has other values in each task. False if there are no values. */
 static bool list_values(const cli_command *command, const char *name) {
   option o, before;
   bool any = false;

@@ -25,7 +25,7 @@ static int read_file(const cli_command *self, const char *path, mica_onnx_feed *
   return status == MICA_OK ? CLI_OK : cli_fail_library(self);
 }
 
-/* "2x3x224x224", up to a comma. */
+/* Parses a shape such as "2x3x224x224" at the beginning of text; a comma or the end of the text ends it. */
 static bool parse_shape(const char *text, mica_shape *shape) {
   *shape = (mica_shape){0};
   while (shape->rank < MICA_MAX_RANK) {
@@ -40,7 +40,7 @@ static bool parse_shape(const char *text, mica_shape *shape) {
   return false;
 }
 
-/* Finds the entry for a name in a list such as "a=1x3,b=1x5"; NULL: none. */
+/* Finds the text after "NAME=" in a list such as "a=1x3,b=1x5"; NULL if the name is not in the list. */
 static const char *shape_for(const char *list, const char *name) {
   for (; list; list = strchr(list, ','), list = list ? list + 1 : NULL) {
     const char *rest = rest_for(list, name);
@@ -98,7 +98,7 @@ static int make_random(const cli_command *self, const mica_onnx *model, const mi
     return cli_fail(self, "input '%s' needs a file: --input %s=FILE", port->name, port->name);
   for (int32_t i = 0; i < own.rank; i++)
     if (own.dim[i] == MICA_DYNAMIC) own.dim[i] = open_extent(model, port, i);
-  if (shape) (void)parse_shape(shape, &own); /* check_words has checked it */
+  if (shape) (void)parse_shape(shape, &own); /* cannot fail, because check_words has checked it */
   if (mica_shape_count(own, &count) != MICA_OK) return cli_fail_library(self);
   *owned = calloc((size_t)count + 1, mica_dtype_size(port->dtype));
   if (!*owned) return cli_fail(self, "there is not enough memory");

@@ -112,7 +112,8 @@ static mica_status add_class(mica__class_files *f, const char *path, const char 
 
 /* --- folders one too high or too low --- */
 
-/* The names of the first five folders in a folder; *train: one of them is named like a training part. */
+/* Lists the names of the first five folders in a folder. *train becomes true if any folder, also a later one, is named
+ * like a training part. */
 static mica_status list_folders(const char *path, mica__text *list, bool *train) {
   mica__names names;
   size_t count = 0;

@@ -50,8 +50,8 @@ static size_t idx_bytes(const uint8_t *start, size_t n) {
 
 /* Finds the largest unpacked size that is accepted. If the content begins with the header of an IDX or NIfTI file, the
  * size follows from the header, otherwise from the packed size. To see the header, the first PEEKED bytes are unpacked
- * into a block that is too small for the rest; `start` does not look like a header if the decompressor writes nothing
- * there. */
+ * into `start`, which is too small for the rest. If the decompressor writes nothing there, `start` keeps its initial
+ * bytes, which are not a header. */
 static void find_most(struct libdeflate_decompressor *d, const uint8_t *raw, size_t raw_size, block *b) {
   uint8_t start[PEEKED] = {1};
   size_t taken = 0, made = 0, by_ratio = 0;

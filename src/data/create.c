@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Checks that offsets increase and that classes are in range. */
+/* Checks that offsets do not decrease, that no sample has 2^31 rows or more, and that classes are in range. */
 static mica_status check_data(const mica__store *store, const mica__column *column) {
   const char *name = column->about.name;
   uint64_t rows = store->count;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* A column of numbers is too coarse for f32 if f32 has fewer than this many steps between its smallest and its largest
- * number. Times in seconds since 1970 are, for example, if all lie within eleven days. */
+ * number. For example, times in seconds since 1970 are too coarse if all of them lie within eleven days. */
 #define FEWEST_STEPS 10000
 #define F32_STEP 0x1p-24
 

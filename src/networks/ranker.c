@@ -13,7 +13,7 @@ static bool has_item(const mica__ranker_query *a, int32_t item) {
   return false;
 }
 
-/* The best items by the scores of all. */
+/* Adds the best items to `out`. `all` has the score of every item. */
 static mica_status choose(const mica__ranker *r, const mica_tensor *all, const mica__ranker_query *a,
                           mica__ranked *out) {
   float *scores = malloc(mica_tensor_bytes(all) + 1);
@@ -34,7 +34,8 @@ static mica_status make_tensor(const mica__ranker *r, mica_shape shape, const in
 static mica_status feed(const mica__ranker *r, const mica__ranker_query *a, mica_tensor *tensors[4], mica_feed feeds[4],
                         size_t *count) {
   const int64_t context = mica__recommender_context(&r->network);
-  int64_t known = 1; /* room for ids in "seen", a power of 2, so that users share plans; the rest is 0 */
+  /* room for ids in "seen", rounded up to a power of 2, so that few plans are needed; unused entries are 0 */
+  int64_t known = 1;
   while (a->excludes && known < a->count) known *= 2;
   const int64_t from = a->count > context ? a->count - context : 0;
   const int32_t length = (int32_t)(a->count - from);
@@ -80,7 +81,7 @@ mica_status mica__ranker_ask(const mica__ranker *r, const mica__ranker_query *a,
   }
   if (status == MICA_OK) status = mica_tensor_download(queue, scores, out->scores, mica_tensor_bytes(scores));
   for (int i = 0; i < 4; i++) mica_tensor_destroy(tensors[i]);
-  /* Items that must not be recommended come last. */
+  /* The network gives excluded items a very low score, so they are at the end of the list. Removes them. */
   while (out->count > 0 && (out->scores[out->count - 1] < -1e29f || !out->items[out->count - 1])) out->count--;
   return status;
 }
@@ -141,7 +142,7 @@ mica_status mica__ranker_fit(const mica__ranker *r, const mica__ranker_query *a,
   return status;
 }
 
-/* Ranks the other items by the cosines between their features and the item's. */
+/* Ranks the other items by the cosine between their embeddings and the embedding of `item`. */
 mica_status mica__ranker_like(const mica__ranker *r, int32_t item, mica__ranked *out) {
   mica__tables w = {0};
   mica_status status = read_tables(r, false, &w);

@@ -11,7 +11,8 @@
 #include <string.h>
 
 #define CALL "mica_nn_load_from"
-#define CHUNK ((int64_t)1 << 18) /* elements converted at a time; whole blocks of every type */
+/* Number of elements converted at a time; a multiple of the elements of any block type. */
+#define CHUNK ((int64_t)1 << 18)
 
 /* A parameter, and the tensor it is read from. */
 typedef struct reading {
@@ -24,7 +25,8 @@ typedef struct reading {
   mica_shape shape; /* shape over all ranks */
   int64_t count;    /* number of elements of that shape */
   mica__named_tensor from;
-  int64_t base; /* if stacked: the tensor's first element in the parameter; shape and count are then the tensor's */
+  /* if stacked: index in the parameter of the tensor's first element; shape and count then describe this one tensor */
+  int64_t base;
 } reading;
 
 static bool is_floating(mica_dtype dtype) {
@@ -51,7 +53,8 @@ static const char *path_of(const mica_weights *weights, const mica_weight_entry 
   return file ? file->path : "the source of weights";
 }
 
-/* The shape that the tensor must have for the parameter; reshaped: one of the allowed shapes. */
+/* The shape that the tensor must have for the parameter. If the map's row is `reshaped`, a tensor with the same number
+ * of elements is accepted too. */
 static mica_shape shape_of_source(const reading *r) {
   mica_shape shape = r->shape;
   if (r->from.row.of && shape.rank > 0) shape.dim[0] = r->from.row.of;
@@ -64,7 +67,8 @@ static mica_shape shape_of_source(const reading *r) {
   return shape;
 }
 
-/* The feature of the map's row that does not fit a parameter of this rank, for a message; NULL: all fit. */
+/* Describes, for a message, what the map's row asks for that a parameter of this rank does not allow. NULL: the row
+ * fits. */
 static const char *misfit(const reading *r) {
   const mica_name_row *row = &r->from.row;
   const int32_t rank = r->shape.rank;
@@ -110,7 +114,7 @@ static mica_status check_shape(const reading *r) {
                     r->path, entry->name, mica_shape_format(entry->shape, is), mica_shape_format(shape, want), r->name);
 }
 
-/* Makes a reading for tensor number `part` of a stacked parameter. */
+/* Sets *one to describe how to read tensor number `part` of a parameter that is stacked from several tensors. */
 static mica_status part_of(const reading *r, const mica_weights *weights, int64_t part, reading *one) {
   char text[MICA_SHAPE_TEXT];
   *one = *r;
@@ -182,8 +186,8 @@ static const void *find_bytes(const reading *r, int64_t first) {
   return (const char *)r->from.form.data + bytes;
 }
 
-/* Elements first to first + count - 1 of the parameter, in row-major order. If they are not contiguous, they are copied
- * to `room`. */
+/* Returns a pointer to the elements first to first + count - 1 of the parameter, in row-major order. If the tensor has
+ * them in this order, the pointer is into the tensor. Otherwise they are copied to `room`. */
 static const void *read_bytes(const reading *r, int64_t first, int64_t count, void *room) {
   if (!r->from.read) return find_bytes(r, first);
   r->from.read(&r->from, r->shape, first, count, room);
@@ -204,7 +208,7 @@ static mica_status read_floats(const reading *r, int64_t first, int64_t count, v
   return MICA_OK;
 }
 
-/* Buffers for CHUNK elements in each form. */
+/* Buffers for CHUNK elements: in the source's type, in the parameter's type, and as floats. */
 typedef struct chunk {
   char *source, *target;
   float *floats;
@@ -331,7 +335,8 @@ typedef struct loading {
   chunk chunk;
 } loading;
 
-/* Describes in *r how to read parameter i. r->tensor is NULL if the session lacks it, or it is the optimiser's. */
+/* Describes in *r how to read parameter i. r->tensor is NULL if the session does not have the parameter, or if the
+ * parameter belongs to the optimiser. */
 static mica_status look(const loading *l, size_t i, reading *r) {
   const mica_nn_parameter_info *info = mica_nn_parameter_at(l->nn, i);
   const mica_shape part = mica_value_shape(info->value);
@@ -374,8 +379,9 @@ static void note(const mica_weight_entry *entry, const mica_weight_entry **taken
   if (known == *count) taken[(*count)++] = entry;
 }
 
-/* Adds the tensors of a parameter to `taken`. The first tensor is added even if it is in the list already; scales and
- * other parts are not, so `taken` has room for all. */
+/* Adds the tensors that a parameter reads to `taken`. The parameter's first tensor is always added, which makes one
+ * entry per parameter. Scales and the other tensors of a stack are added only once, so they need at most one entry per
+ * tensor. `taken` has room for both. */
 static mica_status take(const loading *l, const reading *r, const mica_weight_entry **taken, size_t *count) {
   const bool fits = r->shape.rank >= 2 && r->shape.dim[0] == r->from.row.stacked;
   taken[(*count)++] = r->from.entry;
@@ -462,7 +468,8 @@ void mica_bindings_destroy(mica_bindings *bindings) {
 static void close_weights(void *weights) { mica_weights_close(weights); }
 static void free_memory(void *memory) { free(memory); }
 
-/* Makes a tensor of the parameter's type, `before` bytes after the start of memory; `release` frees the memory. */
+/* Makes a tensor of the parameter's type whose data begin `before` bytes after `memory`. When the tensor no longer
+ * needs the memory, or after a failure, release(owner) is called. */
 static mica_status tensor_over(mica_engine *engine, const reading *r, const char *memory, size_t before,
                                void (*release)(void *), void *owner, mica_tensor **tensor) {
   const mica__type type = mica__nn_held_type(r->held, r->shape);
@@ -474,7 +481,8 @@ static mica_status tensor_over(mica_engine *engine, const reading *r, const char
   return status;
 }
 
-/* Finds the parameter's elements in the file; NULL if no tensor can be made there. */
+/* Returns the address of the parameter's elements in the file if a tensor can use them there, else NULL. *before
+ * receives the number of bytes from the start of the tensor's buffer to these elements. */
 static const char *find_in_file(const reading *r, const mica_weights *weights, bool in_place, size_t *before) {
   if (!is_plain(r) || r->from.read || r->from.row.stacked) return NULL;
   const mica_weight_file *file = mica_weights_file_at(weights, r->from.entry->file);

@@ -132,7 +132,8 @@ static mica_weight_entry form_of(const mica__named_tensor *found) {
   form.dtype = MICA_DTYPE_COUNT;
   form.block = MICA_BLOCK_MXFP4;
   form.type = mica_block_name(form.block);
-  /* The last axis counts the bytes of a block. */
+  /* In the file, the last axis has the 16 bytes of a block. Merges it with the axis before it, and counts elements
+   * instead of bytes. */
   if (form.shape.rank < 2 || form.shape.dim[form.shape.rank - 2] > INT64_MAX / elements) return form;
   form.shape.rank--;
   form.shape.dim[form.shape.rank - 1] *= elements;

@@ -28,8 +28,8 @@ int32_t mica__onnx_attr_type(const Onnx__AttributeProto *a) {
   return a->sparse_tensor ? MICA__ONNX_SPARSE_TENSOR : 0;
 }
 
-/* True if the attribute has a value of this type. A list may be empty; it must only have no elements of another
- * type. */
+/* True if the attribute has a value of this type. A list of floats, integers or texts may be empty, but the attribute
+ * must not have elements in another of these lists. */
 static bool is_whole(const Onnx__AttributeProto *a, int32_t type) {
   switch (type) {
   case MICA__ONNX_FLOAT: return a->has_f;
@@ -72,8 +72,8 @@ static bool holds(const mica__onnx_attribute *row, int64_t version) {
   return row->name && row->first <= version && version <= row->last;
 }
 
-/* Finds the row of an attribute for the node's version. NULL if there is none; *other is then a row for other
- * versions, or NULL. */
+/* Finds the table's row for the attribute `name` in the node's version of its operator. Returns NULL if this version
+ * has no such attribute; then *other is a row of the attribute for other versions, or NULL if no version has it. */
 static const mica__onnx_attribute *find_row(const checking *c, const char *name, const mica__onnx_attribute **other) {
   *other = NULL;
   for (int32_t i = 0; i < c->count; i++) {

@@ -1,4 +1,4 @@
-/* Builds a model into a graph of the caller. */
+/* mica_onnx_build: adds the nodes of a model to a graph that the caller made. */
 #include "compile/template.h"
 #include "onnx/attributes.h"
 #include "onnx/lowering.h"
@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A build, with the initial values that lowering demanded as constants. */
+/* The state of mica_onnx_build. `known` lists the initial values that must become constants, because lowering needs
+ * their elements. */
 typedef struct building {
-  mica_graph *tried; /* the trial lowering, in which known extents replace open ones; NULL: no extent is open */
+  /* A trial graph, in which SOME_EXTENT replaces open dimensions; NULL if no dimension is open. */
+  mica_graph *tried;
   bool open;
   const mica_onnx *model;
   mica__external external;
@@ -36,7 +38,8 @@ static mica__lowering lowering_of(building *b, mica_graph *graph, mica_value *va
                           .known_count = b->known_count};
 }
 
-/* An extent that replaces open dimensions in the trial; unlikely to occur in a model. */
+/* The extent that replaces open dimensions in the trial. A model hardly contains this number by chance, so a node that
+ * depends on the extent differs between the trial and the graph with open dimensions. */
 #define SOME_EXTENT 7919
 static mica_shape with_extents(mica_shape shape) {
   for (int32_t k = 0; k < shape.rank; k++)
@@ -44,7 +47,8 @@ static mica_shape with_extents(mica_shape shape) {
   return shape;
 }
 
-/* Copies the inputs to a temporary graph; constants stay constants. */
+/* Makes the inputs of a temporary graph: like the given inputs, but with SOME_EXTENT for open dimensions. Inputs that
+ * are constants stay constants. */
 static mica_status copy_inputs(const building *b, const mica_value *inputs, mica_graph *graph, mica_value *copies) {
   for (size_t i = 0; i < b->model->input_count; i++) {
     mica__node *node = mica__graph_node(inputs[i].graph, inputs[i].id);
@@ -61,8 +65,9 @@ static mica_status copy_inputs(const building *b, const mica_value *inputs, mica
   return MICA_OK;
 }
 
-/* Lowers into temporary graphs until no further initial value is demanded. If extents are open, b->tried keeps the
- * last of these graphs. */
+/* Finds the initial values that must be constants. Lowers the model into a temporary graph again and again, each time
+ * with one further value as a constant, until lowering demands no other one. If dimensions are open, b->tried keeps the
+ * last graph. */
 static mica_status find_known(building *b, const mica_value *inputs, mica_value *outputs, mica_value *copies) {
   for (bool again = true; again;) {
     mica_graph *graph = NULL;
@@ -90,7 +95,7 @@ static mica_status find_known(building *b, const mica_value *inputs, mica_value 
 
 /* --- open dimensions --- */
 
-/* True if `known` is `open` with some extents in place of open dimensions. */
+/* True if the types have the same dtype and rank, and the same extent in every dimension that is not open in `open`. */
 static bool same_type(mica__type known, mica__type open) {
   bool same = known.dtype == open.dtype && known.shape.rank == open.shape.rank;
   for (int32_t k = 0; same && k < open.shape.rank; k++)
@@ -98,8 +103,8 @@ static bool same_type(mica__type known, mica__type open) {
   return same;
 }
 
-/* Compares the attributes of two nodes of the same op. Shapes among them are skipped, because the types of the nodes
- * show them. */
+/* Compares the attributes of two nodes of the same op. Skips attributes that are shapes, because the types of the nodes
+ * already show them. */
 static bool same_attrs(const mica__node *known, const mica__node *open) {
   static const size_t sizes[] = {[MICA__ATTR_INT] = sizeof(int64_t),
                                  [MICA__ATTR_BOOL] = sizeof(bool),
@@ -125,8 +130,9 @@ static bool same_node(const mica__node *known, const mica__node *open) {
   return known->op != &mica__op_constant || !memcmp(known->data, open->data, mica__node_bytes(known));
 }
 
-/* Checks that the nodes of graph after node `first`, as far as the outputs depend on them, are equal in the trial.
- * MICA_E_UNSUPPORTED: a node differs, so it depends on an extent that is open. */
+/* Compares the nodes that the model added to the graph, which come after node `first`, with the nodes of the trial.
+ * Nodes that no output depends on are skipped. MICA_E_UNSUPPORTED: a node differs, so it depends on the extent of an
+ * open dimension. */
 static mica_status compare(const building *b, const mica_graph *graph, int32_t first, const mica_value *outputs,
                            size_t output_count) {
   const int32_t before = (int32_t)b->model->input_count;
@@ -249,7 +255,8 @@ bool mica__onnx_is_statistic(const mica_onnx *model, const char *name) {
   return false;
 }
 
-/* The initial value of a name, or the tensor of a node Constant in the model's graph; NULL if there is neither. */
+/* Finds the initial value called `name`, or else the node Constant of the model's graph whose result has this name.
+ * Returns its tensor; NULL if there is neither. */
 static const Onnx__TensorProto *find_weight(const mica_onnx *model, const char *name) {
   const int32_t at = mica__name_table_find(&model->initials, name);
   if (at >= 0) return (size_t)at < model->proto->graph->n_initializer ? model->proto->graph->initializer[at] : NULL;
@@ -263,10 +270,10 @@ static const Onnx__TensorProto *find_weight(const mica_onnx *model, const char *
   return NULL;
 }
 
-/* --- where it ends --- */
+/* --- the end of a model --- */
 
-/* The node of the model's graph that computes a value; NULL unless it is an ONNX operator with operands and one
- * result. */
+/* Returns the node of the model's graph that computes the value. NULL if no node does, or if its operator is not ONNX's
+ * own, has no operands or has several results. */
 static const mica__onnx_node *find_maker(const mica_onnx *model, const char *value) {
   for (int32_t i = 0; i < model->graph.count; i++) {
     const mica__onnx_node *node = &model->graph.nodes[i];
@@ -284,7 +291,8 @@ const char *mica__onnx_before_softmax(const mica_onnx *model) {
   return is_softmax(last) ? last->inputs[0] : NULL;
 }
 
-/* The operator that computes the first output, apart from casts and Identity. */
+/* Returns the node that computes the first output, before any Identity and Cast. NULL if find_maker finds no such
+ * node. */
 static const mica__onnx_node *find_last(const mica_onnx *model) {
   const mica__onnx_node *last = find_maker(model, mica_onnx_output_port(model, 0).name);
   while (last && (!strcmp(last->op, "Identity") || !strcmp(last->op, "Cast")))
@@ -299,7 +307,8 @@ const char *mica__onnx_before_shares(const mica_onnx *model) {
   return is_softmax(last) || (last && !strcmp(last->op, "Sigmoid")) ? last->inputs[0] : NULL;
 }
 
-/* If `value` is OP(x, c) with a constant c that equals `number` in f32, returns x; else NULL. */
+/* If a node computes `value` as OP(x, c) or OP(c, x), and c is a constant that equals `number` in f32, returns the name
+ * of x; else NULL. */
 static const char *operand_beside(const mica_onnx *model, const char *value, const char *op, double number) {
   const mica__onnx_node *node = find_maker(model, value);
   if (!node || node->input_count != 2 || strcmp(node->op, op) != 0) return NULL;
@@ -317,7 +326,7 @@ static const char *operand_beside(const mica_onnx *model, const char *value, con
 
 const char *mica__onnx_before_affine(const mica_onnx *model, double scale, double shift) {
   const char *y = mica_onnx_output_port(model, 0).name, *sum = operand_beside(model, y, "Add", shift);
-  /* Exporters omit a shift of 0 and a scale of 1. */
+  /* Exporters omit the addition of 0 and the multiplication by 1. */
   if (!sum && (float)shift != 0) return NULL;
   if (sum) y = sum;
   const char *product = operand_beside(model, y, "Mul", scale);

@@ -14,14 +14,17 @@
 #define MOST_FOLDERS 32
 #define MOST_LINKS 16
 
-/* A walk from the model's folder along a location and its links. The folders on the way stay open: ".." in a link
- * returns to one of them, and never above the first. */
+/* The state while a file is opened. The walk starts in the model's folder and follows the path `location` component by
+ * component, including its links. The folders on the way stay open, so that ".." in a link returns to the folder
+ * before. The walk never goes above the model's folder. */
 typedef struct walk {
   const char *who, *location;
-  int at[MOST_FOLDERS + 1]; /* the model's folder, and the open ones below it */
+  /* The open folders: the model's folder, then each folder on the way; at[depth] is the current one. */
+  int at[MOST_FOLDERS + 1];
   int depth, links;
   char rest[4096]; /* the remaining path */
-  size_t plain;    /* how many of its last bytes come from the location; the bytes before come from links */
+  /* The number of bytes at the end of `rest` that come from the location; the bytes before them come from links. */
+  size_t plain;
 } walk;
 
 static mica_status leaves(const walk *w) {
@@ -79,7 +82,7 @@ static mica_status enter(walk *w, const char *name, bool last, int *file) {
   return MICA_OK;
 }
 
-/* Enters the next component. "." and ".." are allowed only in links. */
+/* Enters the next component of the remaining path. "." and ".." are allowed only in the target of a link. */
 static mica_status step(walk *w, int *file) {
   char name[256];
   const size_t rest = strlen(w->rest), n = strcspn(w->rest, "/");
@@ -105,7 +108,8 @@ static mica_status open_inside(const char *folder, const char *who, const char *
   int opened = -1;
   if (w.at[0] < 0) return mica__fail(MICA_E_IO, "the model's folder '%s': %s", folder, strerror(errno));
   const char *rest = location;
-  while (!strncmp(rest, "./", 2)) rest += 2; /* the folder itself */
+  /* "./" is the folder itself. */
+  while (!strncmp(rest, "./", 2)) rest += 2;
   w.plain = strlen(rest);
   mica_status status = w.plain < sizeof w.rest ? MICA_OK : leaves(&w);
   if (status == MICA_OK) memcpy(w.rest, rest, w.plain + 1);

@@ -7,13 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The limit on nodes lowered in all, where bodies and functions count each time. Nested functions and bodies let a file
- * of a few kilobytes exceed it. */
+/* The maximum number of nodes to lower. The nodes of bodies and functions count each time that they are lowered, so a
+ * file of a few kilobytes can exceed the limit by nesting. */
 #define MOST_NODES 1000000
 
 /* --- functions --- */
 
-/* An attribute of the function: from the call, or else its default. */
+/* Returns the attribute `name` of a function's call, or else the function's default for it; NULL if there is
+ * neither. */
 static const Onnx__AttributeProto *given_attr(const mica__onnx_node *call, const char *name) {
   const Onnx__AttributeProto *given = mica__onnx_attr(call, name);
   const Onnx__FunctionProto *f = call->function->proto;
@@ -111,7 +112,7 @@ static mica_status lower_call(mica__lowering *l, const mica__onnx_node *call) {
 
 /* --- nodes --- */
 
-/* Marks the result as texts if the operator moves elements of a tensor of texts. */
+/* If operand 0 holds texts and the operator only moves its elements, marks result 0 as texts too. */
 static void pass_texts(mica__lowering *l, const mica__onnx_node *node) {
   bool moves = false;
   if (l->status != MICA_OK || l->demands || !mica__lower_texts(l, node, 0)) return;
@@ -163,14 +164,15 @@ static mica_status lower_nodes(mica__lowering *l, const mica__onnx_graph *graph)
 
 /* --- models --- */
 
-/* The value of an input of this lowering; null if the input is absent or an initial value. */
+/* Makes the value of an input: a constant if the input is bound. Null if the input is absent or stands for an initial
+ * value. */
 static mica_value input_value(mica__lowering *l, const mica__lower_input *input) {
   if (!input->given || input->tensor || input->sparse) return (mica_value){0};
   if (input->data) return mica_constant(l->graph, input->dtype, input->shape, input->data);
   return mica_input(l->graph, input->name, input->dtype, input->shape);
 }
 
-/* The slice of the scanned operand for this trip, counted from the end if the input goes backwards. */
+/* Returns this trip's slice of the scanned operand `whole`. If input->back is set, trip 0 takes the last slice. */
 static mica_value slice_of(mica__lowering *l, const mica__lower_input *input, mica_value whole) {
   mica_value trip = l->input_values[0];
   if (input->back) trip = mica_sub(mica_scalar(l->graph, MICA_I64, (double)(input->shape.dim[input->axis] - 1)), trip);
@@ -220,7 +222,8 @@ mica_status mica__lower_model(mica__lowering *l, mica_value *outputs) {
   mica__lower_scope scope = {0};
   l->scope = &scope;
   l->lower_nodes = lower_nodes;
-  l->depth = l->is_body; /* bodies begin at depth 1: rules for the model's own graph do not apply to them */
+  /* Depth 0 is the model's own graph; some checks are done only there. */
+  l->depth = l->is_body;
   mica_status status = put_inputs(l);
   if (status == MICA_OK) status = mica__scope_put_initials(l, l->root->proto);
   if (status == MICA_OK) status = lower_nodes(l, l->root);

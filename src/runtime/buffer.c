@@ -89,8 +89,8 @@ static void CL_CALLBACK free_block(cl_mem memory, void *block) {
   free(block);
 }
 
-/* Makes a buffer in memory that Mica allocates; it lives as long as the driver's object, whoever retains that. NULL
- * after any failure: the driver may still be able to allocate. */
+/* Makes a buffer in memory that Mica allocates. The memory is freed when the driver's object is, which others may
+ * retain too. Returns NULL after any failure: the driver may still be able to allocate. */
 static cl_mem allocate_large(mica_engine *engine, size_t capacity) {
   const mica__cl_api *api = engine->api;
   cl_int error = CL_SUCCESS;
@@ -125,8 +125,8 @@ static bool hold(mica_engine *engine, size_t bytes) {
   return false;
 }
 
-/* Reserves memory for a buffer: *capacity bytes or, if these exceed the limit even without idle buffers, only `bytes`,
- * which *capacity then becomes. */
+/* Reserves *capacity bytes for a buffer. If these exceed the limit even after idle buffers are freed, reserves only
+ * `bytes` and sets *capacity to `bytes`. Returns false if these exceed the limit, too. */
 static bool reserve(mica_engine *engine, size_t bytes, size_t *capacity) {
   if (hold(engine, *capacity)) return true;
   trim(engine);

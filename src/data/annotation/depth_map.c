@@ -1,5 +1,9 @@
-/* Depth maps in files. PFM: a line "Pf", one with width and height, one with a number that is negative if the floats
- * that follow are little-endian; rows from the bottom. */
+/* Depth maps in files.
+ *
+ * A PFM file has three lines of text and then floats, row by row from the bottom:
+ * - "Pf"
+ * - the width and the height
+ * - a number that is negative if the floats are little-endian */
 #include "data/annotation/depth_map.h"
 
 #include "base/byte_order.h"
@@ -127,7 +131,7 @@ static mica_status npy_sides(const char *name, const mica__npy *npy, int64_t sid
 
 static bool is_npy(const uint8_t *content, size_t size) { return size > 6 && !memcmp(content, "\x93NUMPY", 6); }
 
-/* The bits of a whole number; 0 of a float. */
+/* The number of bits of each number in the array; 0 if the numbers are floats. */
 static int npy_bits(const mica__npy *npy) {
   return mica_dtype_kind_of(npy->dtype) != MICA_DTYPE_KIND_FLOAT ? 8 * (int)mica_dtype_size(npy->dtype) : 0;
 }
@@ -152,7 +156,7 @@ static mica_status decode_npy(const char *name, uint8_t *content, size_t size, d
 /* The offset in a PNG file of the byte with the number of bits per level. */
 #define PNG_BITS 24
 
-/* Levels of fewer than 8 bits are decoded to 8. */
+/* Returns the bits per level after decoding: 8 or more, because levels of fewer bits are decoded to 8. */
 static int png_bits(const uint8_t *content, size_t size) {
   return size > PNG_BITS && content[PNG_BITS] > 8 ? content[PNG_BITS] : 8;
 }

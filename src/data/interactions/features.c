@@ -440,8 +440,8 @@ mica_status mica__features_number(mica__features *f, const mica__feature_rows *r
 
 void mica__features_encode(const mica__features *f, const mica__feature_rows *rows, float *numbers, int32_t *categories,
                            int32_t *sets, int32_t *lengths) {
-  int32_t before =
-      0; /* values of the features before; a feature's id i has row before + i, and unknown ids have row 0 */
+  /* The number of values of the features before. A feature's id i has row before + i, and unknown ids have row 0. */
+  int32_t before = 0;
   for (size_t k = 0; k < f->count; k++) {
     const mica__feature *one = &f->list[k];
     const int32_t row = rows->at[one->side];

@@ -135,7 +135,8 @@ static mica_status carry_column(mica_loader *loader, size_t column, mica__carrie
   return MICA_OK;
 }
 
-/* True if batches have the column: texts, which are for tokenisers, only if the configuration names them. */
+/* True if batches contain the column. Columns of texts are for tokenisers, so batches contain them only if the
+ * configuration names them. */
 static bool is_wanted(const mica_loader_config *config, const mica_column *about) {
   const mica_column_config *row = row_of(config, about->name);
   return row ? !row->left_out : about->kind != MICA_COLUMN_KIND_TEXT;

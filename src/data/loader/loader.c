@@ -121,7 +121,8 @@ static void fill_defaults(mica_loader *loader) {
     c->probabilities = true;
 }
 
-/* The size of all samples on the device; SIZE_MAX if it overflows. *in_memory: all columns are in memory. */
+/* The size of all samples on the device in bytes; SIZE_MAX if it overflows. *largest receives the size of the largest
+ * column. *in_memory becomes true if all columns are in memory. */
 static size_t resident_bytes(const mica_loader *loader, size_t *largest, bool *in_memory) {
   const uint64_t count = mica_dataset_count(loader->dataset);
   size_t total = 0;

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #define ORIENTATION 0x112
-/* Types of TIFF entries: the standard prescribes SHORT, some programs write another integer type. */
+/* Integer types of a TIFF entry. The standard prescribes SHORT for the orientation, but some programs write another
+ * type. */
 enum { SHORT_TYPE = 3, LONG_TYPE = 4, SIGNED_SHORT_TYPE = 8, SIGNED_LONG_TYPE = 9 };
 #define ENTRY_BYTES 12
 
@@ -40,14 +41,14 @@ static int tiff_orientation(const uint8_t *tiff, size_t size) {
   return 1;
 }
 
-/* In a PNG file, EXIF is a chunk. */
+/* In a PNG file, EXIF is in the chunk eXIf. */
 static int png_orientation(const uint8_t *bytes, size_t size) {
   size_t length = 0;
   const uint8_t *exif = mica__png_find_chunk(bytes, size, "eXIf", &length);
   return exif && length <= size - (size_t)(exif - bytes) ? tiff_orientation(exif, length) : 1;
 }
 
-/* In a JPEG file, EXIF is a segment after the name Exif. */
+/* In a JPEG file, EXIF is in a segment with marker E1 whose content begins with "Exif" and two zero bytes. */
 static int jpeg_orientation(const uint8_t *bytes, size_t size) {
   for (size_t at = 2; at + 4 <= size && bytes[at] == 0xff && bytes[at + 1] != 0xda;) {
     const size_t length = number(bytes + at + 2, 2, false), end = at + 2 + length;

@@ -98,7 +98,7 @@ static mica_status read_length(void *user, uint64_t sample, int64_t *length) {
   return status;
 }
 
-/* Keeps where each record begins. */
+/* Stores the offset, size and line of each record. */
 static mica_status index_records(table_file *table, mica__records *r) {
   const mica__schema *schema = table->schema;
   bool found = false;

@@ -236,7 +236,7 @@ static mica_column_kind guess_kind(const mica__inference *in, const mica__field 
   return few && c->longest <= LONGEST_CLASS ? MICA_COLUMN_KIND_CLASS : MICA_COLUMN_KIND_TEXT;
 }
 
-/* The message for a missing cell says how many there are and what to do. */
+/* Fails because of a missing cell. The message says how many there are and what to do. */
 static mica_status fail_missing(const mica__inference *in, const mica__field *field, const mica__column_seen *c,
                                 const char *what) {
   const char *word = c->missing.first, *name = in->records->name;
@@ -331,7 +331,7 @@ static mica_status number_classes(const mica__inference *in, mica__field *field,
   return MICA_OK;
 }
 
-/* Collects the classes in a record's cells and, if samples are left out, counts the missing cells of the others. */
+/* Collects the classes in a record's cells. If `recount`, also counts its missing cells, except for the label. */
 static mica_status collect_record(mica__inference *in, bool recount) {
   const mica__records *r = in->records;
   for (size_t i = 0; i < in->schema->count && i < r->count; i++) {
@@ -351,8 +351,8 @@ static mica_status collect_record(mica__inference *in, bool recount) {
   return MICA_OK;
 }
 
-/* Walks again over the samples to collect the classes of all columns of classes. If samples are left out, counts the
- * missing cells of the others anew. */
+/* Walks over the samples again to collect the classes of all columns of classes. If samples without a label are left
+ * out, also counts the missing cells of the remaining samples anew. */
 static mica_status collect_classes(mica__inference *in) {
   mica__schema *schema = in->schema;
   const bool recount = schema->leaves_out && schema->unlabelled > 0;

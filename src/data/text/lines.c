@@ -36,8 +36,8 @@ static bool is_file(const char *path, const uint8_t *begin, size_t size) {
 
 /* --- texts in memory --- */
 
-/* Removes the line ends within the content. *offsets receives the beginning of each line and, at its end, the end of
- * the last. */
+/* Removes the line ends within the content. *offsets receives the position at which each line begins, and as its last
+ * element the position at which the last line ends. */
 static mica_status split_lines(const char *name, char *content, size_t size, int64_t **offsets, uint64_t *count) {
   size_t lines = 0, at = 0, to = 0;
   for (size_t i = 0; i < size; i++) lines += content[i] == '\n';
@@ -114,7 +114,8 @@ static mica_status line_length(void *user, uint64_t sample, int64_t *length) {
   return MICA_OK;
 }
 
-/* Adds a line from begin to end, where an LF or the end of the file is. */
+/* Adds the line of the bytes from `begin` up to, but not including, `end`: the position of an LF, of a CR LF, or of the
+ * end of the file. */
 static mica_status add_line(text_file *text, size_t *count, size_t *room, uint64_t begin, uint64_t end) {
   if (*count == *room) {
     *room = *room ? 2 * *room : 4096;

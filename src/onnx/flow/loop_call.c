@@ -12,7 +12,8 @@
 #define QUEUED 256
 #define ROWS 16
 
-/* A collected result: a buffer of rows with spare room. */
+/* A collected result. Trip i writes row i of the buffer, which has `room` rows; the result is a view of the rows in
+ * use. If the form's back_out is set for the result, the rows are in reverse order. */
 typedef struct collection {
   mica_tensor *buffer, *view;
   int64_t room;
@@ -24,11 +25,12 @@ typedef struct loop_call {
   mica__call call;
   mica__loop_form form;
   mica__function *body;
-  size_t *slots; /* by input of the body: its operand's index; NONE for values that the body owns */
+  /* slots[i]: the index of the operand that is input i of the body; NONE if the input is not an operand of the call. */
+  size_t *slots;
   size_t trips_at, first_at;
   mica_tensor *trip_zero, *trip_numbers[2], *states[MICA__LOOP_VALUES][2];
   collection collections[MICA__LOOP_VALUES];
-  const mica_tensor **now; /* by input of the body */
+  const mica_tensor **now; /* by input of the body: its tensor in the current trip */
 } loop_call;
 
 static size_t first_state(const loop_call *c) { return c->form.conditional ? 2 : 1; }
@@ -43,8 +45,8 @@ static mica_status fit(const loop_call *c, mica_tensor **tensor, const mica__flo
   return mica_tensor_create(c->body->runner->engine, (mica_dtype)type->dtype, shape, tensor);
 }
 
-/* Gives each carried value and the trip number two tensors in turn, so that a trip does not overwrite what it reads.
- * A value that is passed on unchanged needs none. */
+/* Gives the memory for output i of the body, as mica__run.want. Each carried value, and the trip's number, has two
+ * tensors. A trip writes the tensor that it does not read. An output that equals its own input needs no memory. */
 static mica_status want(void *user, size_t i, int32_t passes, const mica__flow_type *type, mica_tensor **tensor) {
   loop_call *c = user;
   size_t k = i - c->form.conditional, input = first_state(c) + k;
@@ -70,7 +72,7 @@ static mica_status read_number(mica_queue *queue, const mica_tensor *tensor, int
   return MICA_OK;
 }
 
-/* --- what is collected --- */
+/* --- collected results --- */
 
 static mica_shape rows_of(mica_shape row, int64_t rows) {
   mica_shape shape = {.rank = row.rank + 1, .dim = {rows}};
@@ -241,7 +243,7 @@ static mica_status say_inputs(loop_call *c) {
   return MICA_OK;
 }
 
-/* Lists the call's operands and assigns them to the body's inputs. */
+/* Lists the operands of the call, and records in c->slots which of them is which input of the body. */
 static void list_operands(loop_call *c, const mica_value *captured, const mica_value *values, mica_value *operands,
                           size_t *count) {
   const mica__loop_form *f = &c->form;

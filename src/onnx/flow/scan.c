@@ -1,5 +1,5 @@
-/* Lowers Scan: a body for each slice of the scanned operands, with states carried from one slice to the next. Long
- * scans become loops whose trips the host counts. */
+/* Lowers Scan, which runs a body once for each slice of the scanned operands and carries states from one slice to the
+ * next. In long scans, the host counts the trips. */
 #include "onnx/flow/body.h"
 #include "onnx/flow/loop_call.h"
 
@@ -15,7 +15,7 @@ typedef struct scan {
   int64_t trips;
 } scan;
 
-/* Number k of a list; 0 past its end or if the list is absent. */
+/* Element k of an attribute that is a list of integers; 0 if the list is shorter or absent. */
 static int64_t of_list(const mica__onnx_node *node, const char *name, size_t k) {
   mica__integers list;
   mica__onnx_ints(node, name, &list);
@@ -40,7 +40,7 @@ static mica_status begin(mica__lowering *l, const mica__onnx_node *node, size_t 
   s->outputs = s->body->proto->n_output - s->states;
   if (operands > MOST_VALUES || s->states + s->outputs > MOST_VALUES)
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a scan of more than %d values is not supported", MOST_VALUES);
-  bool old = node->version < 9; /* one list of directions, no axes */
+  bool old = node->version < 9; /* version 8 has one list of directions and no axes */
   for (size_t k = 0; k < s->inputs; k++) {
     s->axis_in[k] = old ? 0 : of_list(node, "scan_input_axes", k);
     s->back_in[k] = of_list(node, old ? "directions" : "scan_input_directions", k) == 1;
@@ -99,8 +99,8 @@ static mica_status call(mica__lowering *l, const mica__onnx_node *node, const sc
   return MICA_OK;
 }
 
-/* Computes the scan for each slice, or lets the host count the trips if there are too many. results: states, then
- * collected results. */
+/* Lowers the body once for each slice, or lets the host count the trips if there are too many. results: the states
+ * after the last slice, then the collected results. */
 static mica_status unroll(mica__lowering *l, const mica__onnx_node *node, scan *s, const mica_value *values,
                           mica_value *results) {
   mica_value inputs[MOST_VALUES], outputs[MOST_VALUES];
@@ -164,7 +164,7 @@ static mica_status unroll_batch(mica__lowering *l, const mica__onnx_node *node, 
 MICA__LOWER(scan) {
   scan s = {0};
   mica_value values[MOST_VALUES], results[MOST_VALUES] = {{0}};
-  int32_t first = node->version < 9 ? 1 : 0; /* operand 0 is the lengths of sequences */
+  int32_t first = node->version < 9 ? 1 : 0; /* in version 8, operand 0 has the lengths of the sequences */
   if (first && mica__lower_has(l, node, 0))
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
                             "sequence_lens is not supported: all sequences must have the same length");

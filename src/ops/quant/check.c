@@ -2,7 +2,7 @@
  * both sides of tiles, zero points and scales (one, or one per row or column), windows of every kind. */
 #include "ops/quant/int8.h"
 
-/* The operands that are present, and those with one number per row, column or filter. */
+/* Flags of a case: which operands are present, which have one number per row, column or filter, and how it runs. */
 enum {
   SCALES = 1 << MICA__INT8_FIRST_SCALE | 1 << MICA__INT8_SECOND_SCALE,
   FIRST_ZERO = 1 << MICA__INT8_FIRST_ZERO,
@@ -17,7 +17,7 @@ enum {
   STANDARD = 1 << 23, /* without a processor's own instructions */
   I32_ZEROS = 1 << 24,
   TILES = 1 << 25, /* on tiles that are emulated */
-  SUM = 1 << 27,   /* all that is added */
+  SUM = 1 << 27,   /* other bytes are added to the result */
   TIES = 1 << 26,  /* few different sums over the whole scale: many quotients end in a half */
 };
 
@@ -48,7 +48,7 @@ enum { STANDARDS = sizeof standard / sizeof *standard };
 /* Converts a case for mica__check_launches; it refers to *attrs. cpu: the variant on CPUs of a case with STANDARD. */
 static mica__launch_case case_of(const int8_case *c, bool conv, size_t number, const char *cpu,
                                  mica__int8_attrs *attrs) {
-  /* Units are emulated in turn. */
+  /* Cases with TILES emulate these units in turn. */
   static const char *const emulations[] = {"emulation", "emulated_mfma", "emulation_tall"};
   static const double bounds[MICA__INT8_OPERANDS] = {250, 250, 0.1, 90, 0.1, 90, 20, 3, 50, 250, 2, 90, 3, 50};
   mica__launch_case made = {.attrs = attrs};
@@ -96,8 +96,8 @@ static mica__launch_case case_of(const int8_case *c, bool conv, size_t number, c
   return made;
 }
 
-/* Checks a list of cases; on: as in mica__check_launches_on. variant: NULL, or the one on CPUs of cases that name
- * none. */
+/* Checks a list of cases; on: as in mica__check_launches_on. variant: the variant of CPUs for cases that name none, or
+ * NULL. */
 static mica_status check_on(mica__check *check, const mica__op *op, bool conv, unsigned on, const char *variant,
                             const int8_case *list, size_t count) {
   mica__launch_case cases[MOST_CASES];
@@ -243,8 +243,8 @@ static mica_status check_channels(mica__check *check, const mica__op *op) {
   return check_cases(check, op, true, list, sizeof list / sizeof *list);
 }
 
-/* What processors' own instructions multiply: fewer taps than a step, several panels, groups, more taps than the kernel
- * keeps, pixels that its groups pack; words of filters that are split and that are not. */
+/* Checks kernels with processors' own instructions: fewer taps than a step, several panels, groups, more taps than the
+ * kernel keeps, pixels that its groups pack; words of filters that are split and that are not. */
 static mica_status check_instructions(mica__check *check, const mica__op *op) {
   static const int8_case kinds[] = {
       {MICA_U8, MICA_I8, MICA_I32, {4, {1, 3, 9, 33}}, {4, {3, 3, 3, 3}}, ZEROS, {.pad = {1, 1}}},
@@ -356,7 +356,7 @@ mica_status mica__int8_conv_check(mica__check *check, const mica__op *op) {
       {MICA_U8, MICA_I8, MICA_I32, {4, {1, 3, 5, 71}}, {4, {4, 3, 3, 3}}, ZEROS, {.stride = {2, 2}, .pad = {1, 1}}},
       {MICA_I8, MICA_I8, MICA_I32, {4, {1, 2, 9, 12}}, {4, {3, 2, 8, 7}}, ZEROS, {.stride = {1, 2}, .pad = {3, 3}}},
       {MICA_U8, MICA_I8, MICA_I8, {4, {2, 3, 6, 11}}, {4, {35, 3, 1, 1}}, Y | TIES | TILES | RELU, {0}},
-      /* Lines of 3, 7 and 14 pixels by one and by two, and padding that is wider than the image. */
+      /* Lines of 3, 7, 14 and 33 pixels, with strides of 1 and 2, and padding that is wider than the image. */
       {MICA_U8, MICA_I8, MICA_I32, {4, {2, 5, 4, 3}}, {4, {2, 5, 3, 3}}, ZEROS, {.pad = {4, 4}}},
       {MICA_I8, MICA_I8, MICA_I32, {4, {2, 6, 5, 7}}, {4, {3, 6, 3, 3}}, ZEROS | STANDARD, {.pad = {1, 1}}},
       {MICA_U8, MICA_I8, MICA_I32, {4, {1, 5, 14, 14}}, {4, {3, 5, 3, 3}}, ZEROS, {.stride = {2, 2}, .pad = {1, 1}}},

@@ -38,8 +38,8 @@ static mica_dtype zero_type(const mica__int8_attrs *attrs, const mica__type *inp
   return type == MICA_I32 ? MICA_I32 : MICA_F32;
 }
 
-/* MICA_E_SHAPE unless the operand is absent, or has this dtype and `count` elements or one (but not one for the
- * bias). */
+/* MICA_E_SHAPE unless the operand is absent, or has this dtype and `count` elements. An operand that is not the bias
+ * may also have one element. */
 static mica_status expect(const mica__int8_attrs *attrs, const mica__type *inputs, mica__int8_operand operand,
                           mica_dtype dtype, int64_t count) {
   char text[MICA__TYPE_TEXT];
@@ -226,7 +226,7 @@ static mica_status evaluate_matmul(const mica__eval *eval) {
   return MICA_OK;
 }
 
-/* The sum for one element of a convolution. */
+/* The sum for one element of a convolution, modulo 2^32. */
 static uint32_t conv_sum(const reference *r, const mica__conv_dims *d, int64_t image, int64_t filter, int64_t p,
                          int64_t q) {
   uint32_t zx = bits_of(number(r, MICA__INT8_FIRST_ZERO, 0, 0)), sum = 0;

@@ -59,14 +59,14 @@ extern const mica__op mica__op_int8_matmul, mica__op_int8_conv, mica__op_int8_ma
 /* The index of an operand among the node's inputs; -1: absent. */
 int32_t mica__int8_input(const mica__int8_attrs *attrs, mica__int8_operand operand);
 
-/* A product for a launch: `batches` times m rows by columns. Rows are those of a, or filters. */
+/* A product for a launch: `batches` times m rows by columns. The rows are the rows of a matrix a, or the filters. */
 typedef struct mica__int8 {
   const mica__exec *exec;
   const mica__int8_attrs *attrs;
   const mica_tensor *in[MICA__INT8_OPERANDS]; /* NULL where absent */
   bool conv;                                  /* rows are SECOND (filters), columns FIRST (pixels); else the reverse */
   bool transposed;
-  int64_t batches, row_batches;                  /* batches of results and of rows; 1 of rows: images share filters */
+  int64_t batches, row_batches;                  /* batches of results and of rows, which images share */
   int64_t m, n, depth;                           /* n: columns of a matrix, pixels of an image; depth: values per tap */
   mica__conv_dims dims;                          /* of a convolution */
   mica_status (*launch)(const mica__exec *exec); /* of a convolution, for mica__int8_conv_then_add */
@@ -92,7 +92,7 @@ typedef struct mica__int8_matrix {
   const mica_tensor *x;
   mica_dtype to;
   int64_t per, batches, outer, taps, depth, batch_step, outer_step, depth_step, width;
-  int64_t steps, run; /* elements per tap (0: its depth); adjacent ones in a row (0: 1) */
+  int64_t steps, run; /* steps: elements per tap (0: its depth); run: adjacent elements in a row (0: 1) */
   bool wide;
 } mica__int8_matrix;
 mica_status mica__int8_pack_matrix(const mica__exec *exec, mica_queue *queue, const mica__int8_matrix *m,
@@ -108,7 +108,7 @@ bool mica__int8_is_constant(const mica__int8 *p, mica__int8_operand operand);
 int64_t mica__int8_steps(const mica__int8 *p, const mica__int8_form *form);
 void mica__int8_packed_free(mica__int8_packed *packed);
 
-/* launch.c, and parameters of all kernels of the family. */
+/* Functions of launch.c, and the parameters that the kernels of 8-bit products share. */
 #define MICA__INT8_PARAMS MICA__DTYPE("Y_T", "type of results, u8 for i8 too", MICA_I32, MICA_F32, MICA_U8)
 #define MICA__INT8_VALUES MICA_I32
 /* WINDOW_FIELDS of a struct (cl/quant/fields.clh) from a const mica__conv_dims *. */
@@ -145,11 +145,11 @@ extern const mica__kernel_desc mica__int8_pack_kernel, mica__int8_image_kernel, 
     mica__int8_filters_kernel, mica__int8_gpu_kernel, mica__int8_gpu_ptx_kernel, mica__int8_mma_kernel,
     mica__int8_depthwise_kernel, mica__int8_depthwise_cpu_kernel, mica__int8_add_kernel;
 
-/* match.c. */
+/* mica__op.match of int8_matmul, int8_conv and int8_max_pool (match.c). */
 bool mica__int8_match_matmul(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attrs);
 bool mica__int8_match_conv(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attrs);
 bool mica__int8_match_max_pool(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attrs);
-/* check.c. */
+/* The checks of int8_matmul and int8_conv (check.c). op: the op itself. */
 mica_status mica__int8_matmul_check(mica__check *check, const mica__op *op);
 mica_status mica__int8_conv_check(mica__check *check, const mica__op *op);
 

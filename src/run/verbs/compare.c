@@ -20,7 +20,8 @@
 #define USUAL_REPEATS 200
 #define USUAL_SECONDS 5.0
 #define LEAST_REPEATS 20
-/* How many predictions a run makes in its turn, and how many untimed ones come first to make plans. */
+/* ROW: how many predictions a run makes in its turn. WARM_UP: how many predictions come first without being timed, to
+ * make plans. */
 #define ROW 10
 #define WARM_UP 3
 
@@ -84,7 +85,7 @@ static mica_status time_all(contender *list, size_t count, const mica_compare_co
   for (size_t i = 0; i < count; i++) {
     list[i].times = calloc((size_t)most, sizeof(double));
     if (!list[i].times) return mica__fail_nomem("a comparison");
-    /* The session reports what a prediction costs. */
+    /* Makes the predicting session, from which note_costs reads what a prediction costs. */
     MICA_TRY(mica_trainer_predict(list[i].run->trainer, &list[i].batch));
     for (int n = 0; n < WARM_UP; n++) MICA_TRY(predict_once(&list[i]));
   }
@@ -151,7 +152,7 @@ static mica_status compare_predictions(mica_run *const *runs, size_t count, cons
                                        mica_compared *results) {
   mica_report *first = NULL, *other = NULL;
   mica_status status = answer(runs[0], config, &first);
-  /* Rankings are answers to users rather than to samples. */
+  /* Rankings are answers to users rather than to samples, so they have no predictions to compare. */
   if (status == MICA_E_UNSUPPORTED) return MICA_OK;
   for (size_t i = 0; status == MICA_OK && i < count; i++) {
     if (i) status = answer(runs[i], config, &other);

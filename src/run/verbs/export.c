@@ -67,8 +67,8 @@ static mica_status add_columns(const mica_run *run, metadata *m) {
   return MICA_OK;
 }
 
-/* "bases": for names of columns, what is subtracted from each. "answer": a list with one name, that of what is
- * predicted; it need not be among the others. */
+/* Adds "bases", the number that is subtracted from each column that has one, and "answer", a list with the name of the
+ * predicted column, which need not be among those of "bases". */
 static void add_bases(const mica_run *run, metadata *m) {
   const mica__fact answer = {.texts = (char *[]){(char *)(uintptr_t)mica__run_label_name(run)}, .count = 1};
   mica__run_bases_text(run, add_text(m, "bases"));
@@ -159,7 +159,7 @@ static const mica_onnx_text sample_docs[] = {
 /* Descriptions of a model's inputs and outputs: the task's, and one for each column of classes. */
 typedef struct ports {
   mica_onnx_text *docs;
-  mica__text *texts; /* of the columns of classes, behind those of the task */
+  mica__text *texts; /* descriptions of the columns of classes, which follow the task's in `docs` */
   size_t count, categories;
 } ports;
 

@@ -47,7 +47,7 @@ typedef struct work {
   size_t setting_count;
   char epochs[32], rate[32];
   double left;         /* share of the FLOPs */
-  int missing_folders; /* before it began */
+  int missing_folders; /* how many folders of the path were missing before the pruning */
   bool stopped;
 } work;
 
@@ -104,7 +104,7 @@ static mica_status take_settings(work *w) {
   for (size_t i = 0; i < base->settings->count; i++) {
     const char *name = base->settings->rows[i]->name, *value = mica_run_setting(base, name);
     bool out = !*value || mica__run_is_idle(base, i);
-    /* The tokeniser is there. */
+    /* The tokeniser exists already, so the settings by which it was learned are left out. */
     out = out || (base->tokenizer && (!strcmp(name, "vocabulary") || !strcmp(name, "lowercase")));
     for (size_t k = 0; k < sizeof left_out / sizeof *left_out; k++) out = out || !strcmp(name, left_out[k]);
     if (!out) put(w, name, value);
@@ -150,7 +150,8 @@ static mica_status check_data(const work *w) {
     size_t count = 0, wanted = 0;
     const char *const *is = mica_run_fact(w->now, facts[k], &count);
     const char *const *want = mica_run_fact(w->base, facts[k], &wanted);
-    /* The tokeniser's kind may be written differently; its hash comes last. */
+    /* The fact "tokenizer" holds a kind and a hash. The kind may be written differently, so only the hash is
+     * compared. */
     for (size_t i = k; count == wanted && i < count; i++)
       if (strcmp(is[i], want[i]) != 0) count = wanted + 1;
     if (count != wanted)
@@ -160,8 +161,8 @@ static mica_status check_data(const work *w) {
   return MICA_OK;
 }
 
-/* A run with the weights of a file; folder NULL: an intermediate one, for one epoch. Weights are rounded only when no
- * more channels are to be removed. */
+/* Makes a run that begins with the weights of a file. If folder is NULL, it is an intermediate run of one epoch, and
+ * weights are not rounded, because more channels are still to be removed. */
 static mica_status begin_run(work *w, const char *init, const char *folder, mica_run **run) {
   const mica_prune_config *c = w->config;
   mica_setting settings[MOST_SETTINGS + 2];
@@ -191,8 +192,8 @@ static mica_status note_magnitudes(mica_pruning *p, const mica_safetensors *file
   return MICA_OK;
 }
 
-/* Passes the gradient of a batch to the pruning, weight by weight: the values before, minus the values after, a step
- * of gradient descent at rate 1. */
+/* Passes the gradient of a batch to the pruning, weight by weight. A step of gradient descent at rate 1 subtracts the
+ * gradient, so the gradient is the value before the step minus the value after it. */
 static mica_status note_gradients(work *w, mica_pruning *p, const mica_safetensors *file, mica_trainer *trainer) {
   mica_nn *nn = mica_trainer_network(trainer);
   mica_status status = MICA_OK;
@@ -266,8 +267,7 @@ static mica_status cut(work *w, const char *from, double share) {
   return status;
 }
 
-/* A target that cannot be reached is reported before anything is trained, judged by the present magnitudes of the
- * weights. */
+/* Fails before anything is trained if the target cannot be reached, judged by the present magnitudes of the weights. */
 static mica_status foresee(work *w, int64_t steps) {
   mica_pruning *p = NULL;
   mica_safetensors *file = NULL;
@@ -280,7 +280,8 @@ static mica_status foresee(work *w, int64_t steps) {
   return status;
 }
 
-/* Trains the rest for an epoch and writes its weights to the same file; step: how often channels were removed. */
+/* Trains the remaining network for an epoch and writes its weights to the same file. step: how many times channels have
+ * been removed. */
 static mica_status recover(work *w, int64_t step, int64_t steps) {
   const mica_safetensors_pair pruned = {MICA_PRUNED_KEY, "true"};
   mica_run_destroy(w->now);

@@ -36,7 +36,7 @@ typedef struct work {
   const mica_run_quantize_config *config;
   mica_quantize_settings how;
   mica_calibration *calibration;
-  mica_run target; /* the folder alone */
+  mica_run target; /* only its folder is set */
   char *from, *to; /* files of weights */
 } work;
 
@@ -59,7 +59,7 @@ static mica_status open_data(work *w, mica_dataset **out) {
   return mica__fail(MICA_E_INVALID, "%s holds no samples to calibrate with", path);
 }
 
-/* Measures what layers are given. */
+/* Measures the inputs of layers while the network predicts samples. */
 static mica_status measure(work *w) {
   mica_run *run = w->run;
   const mica_observer observer = mica__calibration_observer(w->calibration);
@@ -241,7 +241,7 @@ mica_status mica_run_quantize(mica_run *run, const mica_run_quantize_config *con
   mica_status status = w.from && w.to ? mica_report_create(&report) : mica__fail_nomem("a run");
   if (status == MICA_OK) status = mica_calibration_create(&w.calibration);
   if (status == MICA_OK) status = quantize(&w, report);
-  /* The run's own weights again. */
+  /* The network has the equalised weights: loads the run's own again. */
   if (config->equalize) {
     char *sentence = status == MICA_OK ? NULL : mica__strdup(mica_error_message());
     const mica_status loaded = mica__run_load_weights(run);

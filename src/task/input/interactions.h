@@ -18,7 +18,7 @@ extern const mica__input mica__input_interactions;
 
 enum { MICA__OBJECTIVE_RATING, MICA__OBJECTIVE_RANKING, MICA__OBJECTIVE_CLICK };
 enum { MICA__SAMPLING_POPULAR, MICA__SAMPLING_EVEN };
-/* Names of choices, ending with NULL. */
+/* Each returns name i of a setting's choices; NULL after the last. */
 const char *mica__recommend_objective_at(size_t i);
 const char *mica__recommend_split_at(size_t i);      /* i is a mica__holdout */
 const char *mica__recommend_duplicates_at(size_t i); /* i is a mica__duplicates */

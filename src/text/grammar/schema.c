@@ -21,7 +21,8 @@ static mica_status write_literals(mica__grammar_schema *s, const mica__parts *pa
   return MICA_OK;
 }
 
-/* Writes the paths of parts, once an alternative is chosen for each of their anyOf and oneOf. */
+/* Writes the paths of values that satisfy all parts. The parts already include an alternative for each anyOf and
+ * oneOf. */
 static mica_status write_parts(mica__grammar_schema *s, const mica__parts *parts, uint32_t from, uint32_t to) {
   unsigned types = MICA__TYPE_ALL, some;
   for (size_t i = 0; i < parts->count; i++) {

@@ -24,7 +24,7 @@ typedef struct vocabulary {
   float *scores;
   char *unused; /* texts for ids without a token */
   mica_gguf_text *merges;
-  char *merged; /* texts of merges that are lists */
+  char *merged; /* texts of all merges: "left right" */
   size_t merge_count;
   bool bytes; /* the model has byte tokens, not byte-level texts */
 } vocabulary;
@@ -44,7 +44,8 @@ static mica_status refuse(const vocabulary *v, const char *what) {
   return mica__fail(MICA_E_UNSUPPORTED, "%s: a GGUF file cannot have %s", v->name, what);
 }
 
-/* The step of this type, alone or in a Sequence under `list`; NULL: none. */
+/* Finds the step of a type: `step` itself or, if it is a Sequence, a step in its list under the key `list`. NULL:
+ * none. */
 static const cJSON *step_of(const cJSON *step, const char *list, const char *type) {
   if (is(step, "type", type)) return step;
   const cJSON *steps = is(step, "type", "Sequence") ? get(step, list) : NULL, *found = NULL;
@@ -105,7 +106,7 @@ static mica_status read_tokens(vocabulary *v) {
 
 /* --- merges --- */
 
-/* Ids by text, for scores. */
+/* A token's text and its id. The list of them is sorted by text, to find the token that a merge makes. */
 typedef struct entry {
   mica_gguf_text text;
   size_t id;
@@ -162,7 +163,8 @@ static mica_status read_merges(vocabulary *v) {
   return MICA_OK;
 }
 
-/* Gives the token of merge k the score -k; tokens without a merge come after all of them. */
+/* Gives the token that merge k makes the score -k. If several merges make one token, the first counts. NORMAL tokens
+ * that no merge makes get a lower score than all merges. */
 static mica_status score_merges(vocabulary *v) {
   entry *sorted = malloc((v->count + 1) * sizeof *sorted);
   char *both = NULL;
@@ -189,7 +191,7 @@ static mica_status score_merges(vocabulary *v) {
   return status;
 }
 
-/* --- what stands around a text --- */
+/* --- special tokens around a text --- */
 
 static mica_status add_special(vocabulary *v, mica_gguf_keys *keys, const cJSON *frame, const cJSON *token,
                                const char *key) {
@@ -220,7 +222,7 @@ static mica_status write_frame(vocabulary *v, mica_gguf_keys *keys) {
   return mica_gguf_keys_add_flag(keys, "tokenizer.ggml.add_eos_token", end);
 }
 
-/* --- both kinds --- */
+/* --- byte-level BPE, and BPE with byte tokens --- */
 
 static mica_status write_byte_level(vocabulary *v, mica_gguf_keys *keys) {
   const cJSON *pre = get(v->root, "pre_tokenizer");
@@ -301,7 +303,7 @@ mica_status mica_tokenizer_gguf_keys(const char *name, const char *json, size_t 
   if (tokens < 1 || tokens > MICA__MOST_TOKENS)
     return mica__fail(MICA_E_INVALID, "%s: a model cannot have %" PRId64 " tokens; 1 to %d are allowed", name, tokens,
                       MICA__MOST_TOKENS);
-  /* Opens it as a tokeniser to check the JSON. */
+  /* Opens the JSON as a tokeniser to check it. */
   mica_tokenizer *checked = NULL;
   MICA_TRY(mica_tokenizer_open_memory(name, json, bytes, &checked));
   mica_tokenizer_destroy(checked);

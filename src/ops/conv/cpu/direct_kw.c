@@ -71,7 +71,7 @@ static size_t scratch_bytes(const plan *p) {
 /* Plans what is packed of a channel: for the rows of a strip, or for the segments of its only row. */
 static void plan_packing(plan *p) {
   const mica__conv_phase *w = &p->phase;
-  const bool sparse = w->taps[2] == 1 && !reads_padding(w, 2); /* with one tap only the elements that are read */
+  const bool sparse = w->taps[2] == 1 && !reads_padding(w, 2); /* one tap: only elements that are read */
   p->phases = sparse ? 1 : w->step[2];
   p->pitch = sparse ? w->out[2] : mica__ceil_div(reach(w, 2, w->out[2]), w->step[2]);
   p->row_step = w->taps[1] > 1 ? w->step[1] : 1;

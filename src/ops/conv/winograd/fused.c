@@ -67,7 +67,7 @@ static int64_t packed_time(const mica__winograd *winograd, int64_t edge, int64_t
   return points_of(edge) * (mica__winograd_tiles(winograd, edge) + reading);
 }
 
-/* The edge of a tile that takes less time; the same on every device. */
+/* Returns the edge of the tiles, 2 or 4, that take less time. It is the same on every device. */
 static int32_t edge_of(const mica__conv *conv, const mica__winograd *winograd) {
   if (!conv->prologue) return mica__winograd_edge(winograd);
   return packed_time(winograd, 4, READING) < packed_time(winograd, 2, READING) ? 4 : 2;

@@ -98,8 +98,8 @@ mica__launch mica__winograd_operands(mica__kernel *kernel, const planes *p, cons
   mica__winograd_push_size(&launch, w);
   mica__launch_sizes(&launch, c.values);
   mica__launch_tensor(&launch, source);
-  /* If a launch of the prologue named a workspace of the runs, no later launch could reuse that memory. So V is passed
-   * only to a launch that makes it. */
+  /* V is passed only to a launch that makes it. A launch of the prologue must not name V, a workspace of the runs,
+   * because no later launch could then reuse that memory. */
   mica__launch_optional(&launch, v_groups ? p->v : NULL);
   mica__launch_tensor(&launch, left);
   mica__launch_tensor(&launch, p->u);
@@ -176,7 +176,7 @@ static mica_status launch_outputs(mica_queue *queue, const planes *p) {
   mica__launch_tensor(&launch, p->m);
   mica__launch_range3(&launch, (int64_t[]){p->tiles, p->winograd.phase.k, 1}, (size_t[]){MICA__RANGE_GROUP, 1, 1});
   mica__epilogue_push(&launch, &p->conv->epilogue);
-  /* No multiplications: those are counted for the products. */
+  /* No multiplications are counted here, because the products count all of them. */
   const mica__epilogue *e = &p->conv->epilogue;
   mica__launch_cost(&launch, 0,
                     (double)mica_tensor_bytes(p->m) + (e->beta == 0 ? 1 : 2) * (double)mica_tensor_bytes(e->d.tensor));

@@ -1,6 +1,6 @@
 /* Winograd's gradient of filters on GPUs (cl/conv/winograd/staged.cl): transforms before and after a batch of matrix
- * products, whose sums, over tiles, are divided into parts. The gradient of the results is transformed as in backward
- * data, so that one pass can lend it to the other. */
+ * products. The products sum over tiles, and these sums are divided into parts. The gradient of the results is
+ * transformed as in backward data, so that the pass that runs first can lend it to the other pass. */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/winograd/staged.h"
