@@ -132,6 +132,17 @@ START_TEST(what_is_no_stem_and_no_rate) {
   ck_assert_int_eq(mica_graph_status(graph), MICA_E_SHAPE);
   ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "24, 32) cannot be halved evenly 4 times"));
   drop();
+  static const int64_t depths[] = {-1, INT64_MIN, 9, INT64_MAX};
+  for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
+    char text[80];
+    snprintf(text, sizeof text, "unet: the depth is %lld, but must be 1 to 8, or 0 for automatic",
+             (long long)depths[i]);
+    odd.depth = depths[i];
+    ck_assert(mica_value_is_null(build(odd, 1, false)));
+    ck_assert_int_eq(mica_graph_status(graph), MICA_E_INVALID);
+    ck_assert_str_eq(mica_graph_message(graph), text);
+    drop();
+  }
   mica_model_config norm = {.name = "unet", .input = {3, {1, 32, 32}}, .norm = (mica_model_norm)7};
   ck_assert(mica_value_is_null(build(norm, 1, false)));
   ck_assert_int_eq(mica_graph_status(graph), MICA_E_INVALID);

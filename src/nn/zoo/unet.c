@@ -66,7 +66,12 @@ static int levels_of(mica_value x, const mica_model_config *c) {
   for (int i = 2; i < shape.rank; i++) sides |= shape.dim[i];
   while (levels < (c->depth ? MOST_LEVELS : USUAL_LEVELS) && !(sides >> levels & 1)) levels++;
   if (!c->depth) return levels;
-  if (c->depth < 0 || c->depth > MOST_LEVELS || c->depth > levels) {
+  if (c->depth < 0 || c->depth > MOST_LEVELS) {
+    mica__graph_fail(x.graph, MICA_E_INVALID, "unet: the depth is %lld, but must be 1 to %d, or 0 for automatic",
+                     (long long)c->depth, MOST_LEVELS);
+    return -1;
+  }
+  if (c->depth > levels) {
     char text[MICA_SHAPE_TEXT];
     mica__graph_fail(
         x.graph, MICA_E_SHAPE,
