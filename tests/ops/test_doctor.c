@@ -358,6 +358,21 @@ START_TEST(every_implementation_has_cases) {
 }
 END_TEST
 
+static void note_rows_of_bytes(void *user, const mica_doctor_line *line) {
+  ck_assert_int_ne(line->status, MICA_E_NUMERIC);
+  if (!strcmp(line->kernel, "max_pool_rows") && strstr(line->cases, "2 cases")) ++*(size_t *)user;
+}
+
+/* Both types of bytes have a case with rows long enough for the kernel of rows. */
+START_TEST(both_types_of_bytes_reach_the_kernel_of_rows) {
+  mica_doctor_summary summary = {0};
+  size_t lines = 0;
+  ck_ok(
+      mica__check_run(test_engine(), &mica__op_int8_max_pool, MICA__CHECK_QUICK, note_rows_of_bytes, &lines, &summary));
+  ck_assert_uint_eq(lines, 1);
+}
+END_TEST
+
 /* The lines about GPUs, each as "kernel.variant". */
 typedef struct gpu_lines {
   char names[256][80];
@@ -436,5 +451,5 @@ TEST_GROUPS(DEVICE,
                  copies_heed_the_quarantine, a_wrong_launch_is_filed_by_kernel_and_variant),
             EACH(fault_begin, fault_remove, a_kernel_that_does_not_build_fails_its_check,
                  memory_that_is_short_quarantines_nothing),
-            EACH(NULL, NULL, every_implementation_has_cases, variants_for_cpus_repeat_no_check_for_gpus,
-                 what_no_case_runs_is_named, a_kernel_names_its_op))
+            EACH(NULL, NULL, every_implementation_has_cases, both_types_of_bytes_reach_the_kernel_of_rows,
+                 variants_for_cpus_repeat_no_check_for_gpus, what_no_case_runs_is_named, a_kernel_names_its_op))

@@ -39,6 +39,8 @@ static mica_status check_op(mica__check *check) {
       .size = {3, 3}, .stride = {2, 2}, .pad = {1, 1}, .pad_end = {1, 1}, .dilation = {1, 1}};
   static const mica__launch_case cases[] = {
       {.attrs = &square, .inputs = {{MICA_U8, {4, {2, 3, 9, 41}}}}, .input_count = 1, .bound = {255}},
+      {.attrs = &square, .inputs = {{MICA_I8, {4, {2, 2, 7, 36}}}}, .input_count = 1, .bound = {128}},
+      /* Rows too short for max_pool_rows. */
       {.attrs = &square, .inputs = {{MICA_I8, {4, {1, 2, 5, 6}}}}, .input_count = 1, .bound = {128}},
   };
   return mica__check_launches(check, &mica__op_int8_max_pool, "int8_max_pool", cases, sizeof cases / sizeof *cases);
