@@ -205,7 +205,7 @@ static int answer(talk *t, const char *line) {
   return CLI_OK;
 }
 
-/* Answers lines until the input ends; prints a prompt before each on a terminal. */
+/* Answers lines until the input ends or /quit is typed. On a terminal, prints a prompt before each line. */
 static int talk_on(talk *t) {
   const bool terminal = isatty(0) && !t->v->json;
   char *line = NULL;

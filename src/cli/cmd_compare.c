@@ -147,7 +147,7 @@ static int print_json(const comparison *c) {
   return cli_json_print_line(&json, c->self);
 }
 
-/* Adds points: a cost on the horizontal axis, the watched metric on the vertical one. */
+/* Adds a plot with one point per run: a cost on the horizontal axis, the watched metric on the vertical one. */
 static mica_status add_points(const comparison *c, mica_report *report, const char *cost, const double *table,
                               int column) {
   const char *names[] = {cost, watched(c)};

@@ -107,7 +107,7 @@ static int from_onnx(const cli_command *self, const struct values *v) {
 /* --- to ONNX --- */
 
 /* Parses --shape, the shape of one sample such as "3x224x224", and puts a dynamic batch dimension before it. Without
- * --shape, it is the usual shape of the network's family. False if the text is not a shape. */
+ * --shape, *shape becomes the usual shape for the network. False if the text is not a shape. */
 static bool shape_of(const struct values *v, size_t network, mica_shape *shape) {
   const mica_model_family family = mica_model_family_of(network);
   const bool small = !strcmp(v->model, "mlp") || !strcmp(v->model, "lenet") || !strcmp(v->model, "cnn");
@@ -190,8 +190,8 @@ static int fail_graph(const cli_command *self, const struct values *v, const net
   return cli_fail(self, "%s cannot be used as weights of %s: %s", v->from, v->model, mica_graph_message(n->graph));
 }
 
-/* Refuses a file with weights that the network lacks. Such a file belongs to another network, so the converted model
- * would compute something else. */
+/* Refuses a file with a tensor NAME.weight that the network lacks (optimiser state is allowed). Such a file belongs to
+ * another network, so the converted model would compute something else. */
 static int refuse_spare(const cli_command *self, const struct values *v, const network *n) {
   for (size_t i = 0; i < mica_safetensors_count(n->file); i++) {
     const char *name = mica_safetensors_at(n->file, i)->name;

@@ -111,7 +111,7 @@ static int embed_some(const cli_command *self, mica_embedder *embedder, texts *t
     made = pictures ? mica_embedder_pictures(embedder, some, count, vectors)
                     : mica_embedder_texts(embedder, some, count, vectors);
   /* If pictures cannot be read, leave_out removes them, and the remaining lines are tried again. If all pictures can be
-   * read, the failure had another cause, and leave_out returns it. */
+   * read, the failure had another cause, and leave_out prints the first message and fails. */
   if (made != MICA_OK && pictures) {
     free(some);
     free(vectors);
@@ -227,7 +227,7 @@ static int print_neighbours(const cli_command *self, const char *text, const sea
   return as_json ? cli_json_print_line(&json, self) : CLI_OK;
 }
 
-/* softmax(scale similarity); list is sorted by falling similarity. */
+/* softmax(scale similarity); list is in descending order of similarity. */
 static void to_probabilities(const mica_neighbour *list, size_t count, double scale, double *probabilities) {
   double sum = 0;
   for (size_t k = 0; k < count; k++)

@@ -102,7 +102,7 @@ static int refuse_linked_picture(const cli_command *self, const char *path, cons
   return refuse_link(self, path, S_IFREG);
 }
 
-/* Writes a picture, and says so unless it is quiet. */
+/* Writes a predicted picture or file to path. Prints the path unless `quiet`. */
 static int write_picture(const cli_command *self, const char *path, const mica_item *item, bool quiet) {
   uint8_t *png = NULL;
   size_t bytes = 0;
@@ -131,7 +131,7 @@ static int each_picture(const cli_command *self, const char *folder, char *const
   return CLI_OK;
 }
 
-/* True if a program reads standard output, so that nothing for people may be printed there. */
+/* True if standard output is meant for a program (--json, --csv -), so that nothing else may be printed there. */
 static bool is_quiet(const struct values *v) { return v->json || (v->csv && !strcmp(v->csv, "-")); }
 
 static bool ends(const char *text, const char *ending) {
@@ -145,7 +145,7 @@ static bool is_grid(const struct values *v) { return ends(v->out, ".png"); }
 /* True for --out NAME.nii.gz or NAME.nii: the predicted volume goes into this file. */
 static bool is_volume(const struct values *v) { return ends(v->out, ".nii.gz") || ends(v->out, ".nii"); }
 
-/* Writes the file of the one sample that was predicted. */
+/* Writes the predicted volume to --out. Fails unless exactly one sample was predicted and it has a volume. */
 static int write_volume(const cli_command *self, const struct values *v, const mica_report *prediction) {
   const mica_item *found = NULL;
   int status = cli_refuse_file(self, v->out, "--out names another file");
@@ -177,8 +177,8 @@ static int write_grid(const cli_command *self, const struct values *v, const mic
 }
 
 /* Prints the prediction as text unless --json or --csv replaces it, adds it to the table `csv`, and writes its pictures
- * to `folder`. csv and folder may be NULL. If `refuses` and one of the files exists, fails before anything is written.
- */
+ * to `folder`. csv and folder may be NULL. If `refuses` is true and one of the files exists, fails before anything is
+ * written. */
 static int show_pictures(const cli_command *self, const struct values *v, const char *folder, bool refuses,
                          const mica_report *prediction, cli_sample_names *n, cli_csv *csv) {
   const size_t before = n->count;
@@ -330,7 +330,8 @@ static int write_tracks(const showing *s) {
   return CLI_OK;
 }
 
-/* With --csv, asks for the probabilities of all classes, and for all samples of --data. */
+/* Sets how much to predict for --csv: without --top, the probabilities of all classes (if there are at most
+ * CLI_CSV_CLASSES); without --count, up to MOST_SAMPLES samples of --data. */
 static void set_extent(const struct values *v, const mica_run *run, mica_run_input *input) {
   size_t classes = 0;
   mica_run_fact(run, "classes", &classes);
@@ -376,7 +377,7 @@ static int set_search(const cli_command *self, const struct values *v, mica_run 
   return mica_run_search(run, search) == MICA_OK ? CLI_OK : cli_fail_library(self);
 }
 
-/* Refuses options for drawing if the run does not draw, and inputs if it does. */
+/* Refuses inputs if the run draws pictures. If it does not, refuses options for drawing, and missing inputs. */
 static int check_drawing(const cli_command *self, const struct values *v, const mica_run *run) {
   const bool draws = mica_run_takes(run, MICA_RUN_OPTION_DRAW), given = v->data || v->text || v->inputs.count;
   const char *const named[] = {"class", "seed", "steps", "guidance"};

@@ -128,7 +128,8 @@ static void sign_path(work *w, const char *path, int depth) {
   free(names);
 }
 
-/* Asks for a password twice. Returns NULL if the two are equal and not empty, else the reason. */
+/* Asks for a password twice. Returns NULL if the two are equal and not empty, else the reason. With --no-password,
+ * returns NULL at once. */
 static const char *ask(const struct values *v, char *password, char *again, size_t room) {
   if (v->no_password) return NULL;
   if (!cli_read_password("password of the new key", password, room) || !cli_read_password("once more", again, room))

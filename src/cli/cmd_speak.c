@@ -90,7 +90,8 @@ static int print(const cli_command *self, const struct values *v, const char *ou
   return cli_json_print_line(&json, self);
 }
 
-/* Finds how much of each of the run's speakers the voice in a recording has. path: the file given with --like. */
+/* Sets s->shares to how much the voice in a recording resembles each of the run's speakers. path: the file given with
+ * --like. */
 static int hear(const cli_command *self, const char *path, speech *s) {
   s->names = mica_run_fact(s->trained, "speakers", &s->speakers);
   if (!(s->shares = calloc(s->speakers + 1, sizeof *s->shares))) return cli_fail(self, "there is not enough memory");

@@ -64,7 +64,8 @@ static uint64_t count_of(const mica_run *run, mica_part part) {
   return data ? mica_dataset_count(data) : 0;
 }
 
-/* Prints the names in a fact that lists columns: "inputs beside numbers: colour". */
+/* Prints a title and the names in a fact that lists columns: "not used: colour, size". Prints nothing if the run lacks
+ * the fact. */
 static void print_columns(FILE *out, const mica_run *run, const char *fact, const char *title) {
   size_t count = 0;
   const char *const *names = mica_run_fact(run, fact, &count);
@@ -74,7 +75,7 @@ static void print_columns(FILE *out, const mica_run *run, const char *fact, cons
 
 #define SHOWN_NUMBERS 20
 
-/* Prints the names of a table's numbers that are inputs. */
+/* Prints the names of a table's numeric columns that are inputs, at most SHOWN_NUMBERS of them. */
 static void print_numbers(FILE *out, const mica_run *run, const mica_dataset *data) {
   const char *const *input = mica_run_fact(run, "input_column", NULL);
   const size_t x = mica_dataset_column_index(data, input ? *input : "");
@@ -474,8 +475,8 @@ static int measure(cli_ranks *ranks, size_t index, void *user) {
 }
 
 /* Finds the ranks' speeds: the numbers of --speeds or, if devices differ, measured ones. Without --speeds, devices of
- * one kind get equal batches: measured speeds would vary a little from run to run, and the result of training with
- * them. */
+ * one kind get equal batches: measured speeds would vary a little from run to run, and the result of training would
+ * vary with them. */
 static int find_speeds(const cli_command *self, cli_ranks *ranks, job *j) {
   const char *text = j->v->speeds;
   const mica_communicator *c = ranks->communicator[0];

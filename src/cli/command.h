@@ -75,7 +75,7 @@ struct cli_command {
   const cli_option *options; /* ends with a row of zeros; NULL when there are none */
   size_t values_size;        /* of the struct that the options fill; 0: no options */
   size_t settings_at;        /* offset of a cli_settings in the struct; 0: the command takes no settings */
-  /* values is that struct. Returns an exit status; on failure cli_fail has printed a message. */
+  /* values is the struct that the options fill. Returns an exit status; on failure cli_fail has printed a message. */
   int (*run)(const cli_command *self, const void *values);
 };
 
@@ -88,7 +88,8 @@ const cli_command *cli_command_find(const char *name);
 /* Says that there is no command (or option) with the typed name, and suggests the nearest one. Returns CLI_USAGE. */
 int cli_fail_unknown(const cli_command *self, const char *typed);
 
-/* Result of cli_parse: values is filled; --help was given; or the words are wrong, after a message. */
+/* Result of cli_parse. CLI_PARSED: values is filled. CLI_PARSED_HELP: --help was given. CLI_PARSED_WRONG: the words are
+ * wrong, and a message was printed. */
 typedef enum cli_parsed { CLI_PARSED, CLI_PARSED_HELP, CLI_PARSED_WRONG } cli_parsed;
 /* Fills values (self->values_size zeroed bytes) from the words that follow the command's name. */
 cli_parsed cli_parse(const cli_command *self, int count, char **words, void *values);

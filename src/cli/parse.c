@@ -1,4 +1,4 @@
-/* The parser of every subcommand's words, and the help that is written from the same rows. */
+/* Parses the words of every subcommand, and prints its help, from the same table of options. */
 #include "cli/command.h"
 #include "cli/settings.h"
 #include "cli/text.h"
@@ -52,7 +52,7 @@ static bool is_option(const cli_command *self, const char *word) {
   return find_option(self, word + 2, length) || (self->settings_at && cli_setting_find(word + 2, length));
 }
 
-/* Says that an option has no value; next: the word after it if it is another option, else NULL. */
+/* Prints that an option has no value. next: the word after it, if that is an option too; else NULL. */
 static cli_parsed lacks_value(const cli_command *self, const char *name, const char *hint, const char *next) {
   if (next)
     cli_fail(self, "--%s needs a value: --%s %s; %s is an option (--%s=%s, if it is meant as the value)", name, name,
@@ -62,7 +62,7 @@ static cli_parsed lacks_value(const cli_command *self, const char *name, const c
   return CLI_PARSED_WRONG;
 }
 
-/* The command's option that does what other programs' option `typed` does; NULL: none. */
+/* The command's option that corresponds to the option `typed` of another program; NULL if there is no such option. */
 static const char *find_foreign(const cli_command *self, const char *typed) {
   for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
     if (!strcmp(foreign[i].typed, typed) && takes(self, foreign[i].ours)) return foreign[i].ours;
@@ -101,8 +101,8 @@ static cli_parsed store_choice(const cli_command *self, const cli_option *option
   return CLI_PARSED_WRONG;
 }
 
-/* Adds a text to a list. The list begins at the word of its first text; later texts overwrite words that are parsed
- * already. */
+/* Adds a text to a list. The list has no memory of its own: it begins at the word of its first text, in argv, and later
+ * texts overwrite the following words, which have been parsed already. */
 static void add_word(char **word, const char *text, cli_words *list) {
   if (list->count == 0) list->words = word;
   list->words[list->count++] = (char *)text;
@@ -161,7 +161,8 @@ static cli_parsed parse_setting(const cli_command *self, const mica_setting_row 
   return CLI_PARSED;
 }
 
-/* Parses *word, "--name" or "--name=value". next: the word after it, or NULL; *used_next: it was the value. */
+/* Parses *word, "--name" or "--name=value". next: the word after it, or NULL. *used_next becomes true if that word is
+ * the value. */
 static cli_parsed parse_option(const cli_command *self, char **word, const char *next, bool *used_next, void *values) {
   const char *name = *word + 2, *equals = strchr(name, '=');
   size_t length = equals ? (size_t)(equals - name) : strlen(name);
@@ -216,7 +217,7 @@ cli_parsed cli_parse(const cli_command *self, int count, char **words, void *val
   return CLI_PARSED_WRONG;
 }
 
-/* Writes an option as in usage; "" if it is hidden. */
+/* Writes an option as the usage line shows it, such as "[--json]"; "" if the option is hidden. */
 static void write_usage(const cli_option *option, char text[64]) {
   *text = '\0';
   if (option->role == CLI_OPERAND)
@@ -229,7 +230,8 @@ static void write_usage(const cli_option *option, char text[64]) {
     snprintf(text, 64, "[--%s %s]", option->name, option->value);
 }
 
-/* Prints a word at `column`, or on the next line, below the command's name, if it does not fit into 80 columns. */
+/* Prints a word after the `*column` columns that the line has already. If the line would become longer than 80 columns,
+ * prints the word on the next line, `indent` columns from the left. */
 static void print_word(const char *word, int indent, int *column) {
   if (!*word) return;
   if (*column + 1 + (int)strlen(word) > 80) *column = printf("\n%*s", indent, "") - 1;
@@ -302,7 +304,8 @@ static void print_networks(const char *task) {
   print_wrapped(text);
 }
 
-/* Prints the settings of all tasks and of the task `only`; NULL: of every task. */
+/* Prints the settings that all tasks have in common, then the settings of the task `only` (NULL: of each task in turn).
+ */
 static void print_settings(const char *only) {
   const char *task = NULL, *last = "";
   const mica_setting_row *row;

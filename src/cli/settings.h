@@ -4,10 +4,10 @@
 
 #include "cli/command.h"
 
-/* Setting number index: the settings of all tasks come first, then each task's; NULL past the end. *task (may be NULL):
- * the task of the setting, NULL: all tasks. */
+/* Setting number `index`, NULL past the end. Settings that all tasks have in common come first, then the settings of
+ * each task. *task (task may be NULL) receives the task of the setting, or NULL for a common one. */
 const mica_setting_row *cli_setting_at(size_t index, const char **task);
-/* The first setting whose name is these `length` bytes; NULL: none. */
+/* The first setting whose name equals the first `length` bytes of name; NULL if there is no such setting. */
 const mica_setting_row *cli_setting_find(const char *name, size_t length);
 
 #endif

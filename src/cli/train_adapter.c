@@ -18,7 +18,7 @@
 
 #define MOST_TEXT 512
 
-/* The settings, read as configs. */
+/* The options and settings of the command, converted to the library's configurations. */
 typedef struct plan {
   const char *model;
   char targets[MOST_TEXT];

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The most elements of an array, and bytes of a text, that are printed. */
+/* Maximum number of elements of an array, and of bytes of a text, to print. */
 #define MOST_ELEMENTS 8
 #define MOST_BYTES 60
 
@@ -52,7 +52,7 @@ int64_t cli_print_tensor(const char *name, const char *type, mica_shape shape) {
   return elements(shape);
 }
 
-/* The bytes of a text that are printed: whole UTF-8 characters. */
+/* Returns how many bytes of a text to print: at most MOST_BYTES, without cutting a UTF-8 character. */
 static size_t shown(mica_gguf_text text) {
   size_t n = text.length < MOST_BYTES ? text.length : MOST_BYTES;
   if (n == text.length) return n;

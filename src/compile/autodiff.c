@@ -22,7 +22,7 @@ static mica__node *node_at(const backward *b, int32_t id) { return mica__graph_n
 
 static mica_value value_of(const backward *b, int32_t id) { return (mica_value){b->graph, id}; }
 
-/* Finds the nodes to recompute: those that lead to a checkpoint and are not checkpoints themselves. */
+/* Finds the nodes to recompute: nodes from which a checkpoint is computed, and that are not checkpoints or sources. */
 static void find_again(backward *b, int32_t loss) {
   for (int32_t id = loss; id >= 1; id--) {
     const mica__node *node = node_at(b, id);
@@ -31,7 +31,7 @@ static void find_again(backward *b, int32_t loss) {
   }
   for (int32_t id = loss; id >= 1; id--)
     if (node_at(b, id)->checkpoint || node_at(b, id)->op->kind == MICA__OP_SOURCE) b->again[id - 1] = false;
-  /* A node is recomputed with all its results. */
+  /* If a node is recomputed, all its results are. */
   for (int32_t id = 1; id <= b->count; id++)
     if (node_at(b, id)->result) b->again[id - 1] = b->again[node_at(b, id)->inputs[0] - 1];
 }
@@ -39,7 +39,7 @@ static void find_again(backward *b, int32_t loss) {
 static int32_t copy_or_self(const backward *b, int32_t id) { return b->again[id - 1] ? b->copies[id - 1] : id; }
 
 static mica_status recompute_node(backward *b, int32_t id) {
-  /* A copy, because the node moves when the graph grows. */
+  /* Copies the node, because adding nodes may move the graph's array of nodes. */
   const mica__node node = *node_at(b, id);
   mica__type types[MICA__MAX_RESULTS];
   int32_t results = mica__node_results(&node);
@@ -55,7 +55,8 @@ static mica_status recompute_node(backward *b, int32_t id) {
   return MICA_OK;
 }
 
-/* The value as the backward pass may use it: the value itself, or its recomputation from the last checkpoints. */
+/* Sets *value to the value as the backward pass may use it: the value itself or, if it is not kept, nodes that
+ * recompute it from the last checkpoints. Adds these nodes if they do not exist yet. */
 static mica_status usable(backward *b, int32_t id, mica_value *value) {
   if (b->again[id - 1] && !b->copies[id - 1]) {
     b->marked[id - 1] = true;
@@ -83,7 +84,7 @@ static bool may_be_equal(mica_shape a, mica_shape b) {
   return true;
 }
 
-/* An operand's share of a gradient, reshaped to the extents of the operand. */
+/* Reshapes `share`, a contribution to the gradient of an operand, to the extents of the operand. */
 static mica_value fitted(mica_value share, mica_value operand) {
   const mica_shape shape = mica_value_shape(operand);
   int32_t open = 0;
@@ -94,9 +95,9 @@ static mica_value fitted(mica_value share, mica_value operand) {
   return mica__graph_add(&mica__op_reshape, (mica_value[]){share, operand}, 2, NULL);
 }
 
-/* Adds a rule's share of an operand's gradient. If an open axis of the operand met a fixed axis of another operand, the
- * rule may give the share the other operand's extent, which equals it in every run: such a share is reshaped to its own
- * operand's extents. */
+/* Adds d, which a gradient rule computed, to the gradient of operand `id`. If an axis of this operand is open and the
+ * same axis of another operand is fixed, d may have the fixed extent. Both extents are equal in every run, so d is
+ * reshaped to the operand's own extents. */
 static mica_status accumulate(backward *b, const mica__op *op, int32_t id, mica_value d) {
   char want[MICA__TYPE_TEXT], got[MICA__TYPE_TEXT];
   mica__type type = node_at(b, id)->type, is = {mica_value_dtype(d), mica_value_shape(d)};
@@ -109,7 +110,8 @@ static mica_status accumulate(backward *b, const mica__op *op, int32_t id, mica_
   return b->graph->status;
 }
 
-/* Lets the op's rule add its nodes, and adds the shares to the operands' gradients. */
+/* Calls the gradient rule of a node's op, which adds nodes to the graph, and adds the results to the gradients of the
+ * node's operands. inputs, shares: scratch memory, one value per operand. */
 static mica_status visit_operands(backward *b, int32_t id, mica_value *inputs, mica_value *shares) {
   const mica__node node = *node_at(b, id);
   mica_value results[MICA__MAX_RESULTS];
@@ -145,14 +147,15 @@ static mica_status visit(backward *b, int32_t id) {
   return status;
 }
 
-/* The operand that replaces the node's value where it is read unrounded; 0: none. */
+/* If users of the node may read its operand instead of the rounded result (mica__op.is_stream), returns that operand,
+ * else 0. */
 static int32_t behind(const backward *b, int32_t id) {
   const mica__node *node = node_at(b, id);
   return node->op->is_stream && node->op->is_stream(node->attrs) ? node->inputs[0] : 0;
 }
 
-/* The gradient that has arrived at the value. For a stream it includes, so far as it has arrived, the gradient of the
- * operand that users read in its place, unrounded. */
+/* The gradient of the value, as far as it has been summed. If users may read the operand instead of the value (see
+ * behind), the operand's gradient is included. */
 static mica_value arrived_at(const backward *b, int32_t id) {
   mica_value d = b->grads[id - 1];
   const int32_t source = behind(b, id);

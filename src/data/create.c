@@ -88,7 +88,8 @@ static bool is_replaced(const char *name, const mica_column_data *added, size_t 
   return false;
 }
 
-/* Combines the map of the dataset's view with the column's own; the store owns the result. NULL if there is neither. */
+/* Sets *map to the column's own map applied after the map of the dataset's view. The store owns the result. If there is
+ * neither map, *map stays as it is. */
 static mica_status compose_maps(mica__store *store, const mica_dataset *dataset, const mica__column *from,
                                 const uint32_t **map) {
   if (!dataset->map && !from->map) return MICA_OK;

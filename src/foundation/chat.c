@@ -20,7 +20,7 @@ struct mica_chat {
   atomic_bool stop;
 };
 
-/* --- making one --- */
+/* --- making a chat --- */
 
 /* Copies a token's text; NULL if there is no token. */
 static mica_status copy_token(const mica_decoder *d, int32_t id, char **text) {

@@ -1,5 +1,5 @@
-/* Whisper's sessions: the encoder runs once per window, the decoder once per token, or once for several
- * tokens before a window. */
+/* Whisper's sessions: the encoder runs once per window, the decoder once per token, or once for several tokens before a
+ * window. */
 #include "foundation/whisper.h"
 
 #include <mica/device.h>

@@ -151,7 +151,7 @@ mica_status mica__ranker_like(const mica__ranker *r, int32_t item, mica__ranked 
   return status;
 }
 
-/* --- first values --- */
+/* --- initial values --- */
 
 /* True for a table of users or items, or of their biases. */
 static bool is_table(const mica_nn_parameter_info *info) {

@@ -46,7 +46,7 @@ static size_t bytes_of(const reading *r, int64_t count) {
   return (size_t)(count / mica_block_elements(block)) * mica_block_bytes(block);
 }
 
-/* --- what fits --- */
+/* --- checks of shapes and blocks --- */
 
 static const char *path_of(const mica_weights *weights, const mica_weight_entry *entry) {
   const mica_weight_file *file = mica_weights_file_at(weights, entry ? entry->file : 0);
@@ -325,7 +325,7 @@ static mica_status fill(const reading *r, const mica_weights *weights, chunk *c)
   return status;
 }
 
-/* --- all of them --- */
+/* --- all parameters --- */
 
 typedef struct loading {
   const mica_nn *nn;

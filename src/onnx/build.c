@@ -38,7 +38,7 @@ static mica__lowering lowering_of(building *b, mica_graph *graph, mica_value *va
                           .known_count = b->known_count};
 }
 
-/* The extent that replaces open dimensions in the trial. A model hardly contains this number by chance, so a node that
+/* The extent that replaces open dimensions in the trial. A model is unlikely to contain this number, so a node that
  * depends on the extent differs between the trial and the graph with open dimensions. */
 #define SOME_EXTENT 7919
 static mica_shape with_extents(mica_shape shape) {

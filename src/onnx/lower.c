@@ -164,8 +164,8 @@ static mica_status lower_nodes(mica__lowering *l, const mica__onnx_graph *graph)
 
 /* --- models --- */
 
-/* Makes the value of an input: a constant if the input is bound. Null if the input is absent or stands for an initial
- * value. */
+/* Makes the value of an input: a constant if the input is bound. Null if the input is absent or is an initial value
+ * from outside. */
 static mica_value input_value(mica__lowering *l, const mica__lower_input *input) {
   if (!input->given || input->tensor || input->sparse) return (mica_value){0};
   if (input->data) return mica_constant(l->graph, input->dtype, input->shape, input->data);

@@ -5,8 +5,8 @@
 #include "run/setting_fields.h"
 #include "run/tokens.h"
 
-/* The tokenizer of a task on texts. standard: its default; source: its help; letters: the conditions under which
- * "lowercase" has an effect (mica_setting_row.of). */
+/* The tokenizer of a task on texts. `standard` is its default, `source` its help, and `letters` the conditions under
+ * which "lowercase" has an effect (mica_setting_row.of). */
 #define MICA__TOKENIZER_SETTINGS(X, S, standard, source, letters)                                                      \
   X(S, TEXT, tokenizer, "tokenizer", standard, "NAME", source, .names = mica__tokenizer_kind_at, .fixed = true)        \
   X(S, INT, vocabulary, "vocabulary", "4000", "N", "most tokens of a tokenizer that is trained", .low = 1,             \
@@ -22,7 +22,7 @@
   X(S, CHOICE, feed_forward, "feed-forward", feed_forward_, "NAME", "activation between a block's dense layers",       \
     .names = mica__feed_forward_at, .fixed = true)
 
-/* The spectra of a task on recordings; least: the fewest mel frequencies. */
+/* The spectra of a task on recordings. `least` is the least number of mel frequencies. */
 #define MICA__MEL_SETTINGS(X, S, least)                                                                                \
   X(S, INT, rate, "rate", "0", "HZ", "sample rate; 0: the first recording's", .low = 0, .high = 192000, .fixed = true) \
   X(S, INT, mels, "mels", "40", "N", "mel frequencies", .low = least, .high = 256, .fixed = true)

@@ -68,7 +68,7 @@ void mica__pool_destroy(mica_engine *engine) {
   pthread_mutex_destroy(&engine->pool->lock);
 }
 
-/* An idle block of the class that no work in flight uses; NULL: none. */
+/* An idle block of the class that no work in flight uses, or NULL. */
 static mica_buffer *take_idle(mica_engine *engine, unsigned class_index) {
   mica__pool *pool = engine->pool;
   mica_buffer *found = NULL;
@@ -110,7 +110,7 @@ static cl_mem driver_allocate(mica_engine *engine, size_t capacity, cl_int *erro
     cl_mem memory = allocate_large(engine, capacity);
     if (memory) return memory;
   }
-  /* Host-visible memory if the device shares it: mapping it then copies nothing. */
+  /* If the device shares the host's memory, asks for host-visible memory, so that mapping it copies nothing. */
   cl_mem_flags flags = CL_MEM_READ_WRITE;
   if (engine->device.info.unified_memory) flags |= CL_MEM_ALLOC_HOST_PTR;
   return engine->api->CreateBuffer(engine->context, flags, capacity, NULL, error);

@@ -42,7 +42,7 @@ mica_status mica__launch_check(const mica_engine *engine, const mica__launch *la
   const mica__kernel *kernel = launch->kernel;
   if (launch->dims == 0)
     return mica__fail(MICA_E_INVALID, "kernel %s: the number of work-items was not set", kernel->name);
-  /* With too few arguments, the missing ones would be those of an earlier launch. */
+  /* If a launch gave too few arguments, the kernel would use those of an earlier launch for the missing ones. */
   uint32_t count = launch->arg_count + (launch->is_packed ? 1 : 0);
   if (kernel->arg_count != MICA__ANY_ARGS && count != kernel->arg_count)
     return mica__fail(MICA_E_INVALID, "kernel %s takes %u arguments, but was given %u", kernel->name, kernel->arg_count,

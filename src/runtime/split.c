@@ -5,16 +5,16 @@
 #include "runtime/kernel_table.h"
 #include "runtime/objects.h"
 
-/* Limits that GPUs of all vendors accept: CUDA's devices take 65,535 groups in the second and third dimension, drivers
- * as many work-items as 32 bits can count. */
+/* Limits that GPUs of all vendors accept. CUDA's devices take 65,535 groups in the second and in the third dimension.
+ * Some drivers take at most 2^32 - 1 work-items. */
 #define MOST_GROUPS 65535
 #define MOST_ITEMS UINT32_MAX
 
-/* Windows resets a GPU that also drives a display after 2 s in one launch; other systems wait longer. The duration
- * of a launch is unknown, but not what it computes and moves. The slowest kernels do 4 operations per clock and
- * unit, and move 4 GB per second; peaks are 16 operations (an EU of Intel's) to 256 (an SM of NVIDIA's). If these
- * figures are far too low, parts are shorter than needed, but each still takes milliseconds, much longer than its
- * start. */
+/* Windows resets a GPU that also drives a display if one launch takes longer than 2 s; other systems wait longer. So a
+ * part is limited to what the slowest kernels do in 1 s: 4 operations per clock and compute unit, and 4 GB moved.
+ *
+ * Peaks are 16 operations per clock (an EU of Intel's) to 256 (an SM of NVIDIA's). So faster kernels get shorter parts
+ * than they need, but each part still takes milliseconds, which is much longer than starting it takes. */
 #define SLOWEST_FLOPS_A_CLOCK 4
 #define SLOWEST_BYTES 4e9
 #define SLOWEST_MHZ 500 /* if the driver reports no clock */
@@ -57,7 +57,7 @@ static void cap(size_t part[3], double most) {
   }
 }
 
-/* The number of parts that each take as long as a launch may. */
+/* The number of parts needed so that none takes longer than a launch may. */
 static double parts_for_time(const mica__split_limits *limits, const mica__launch *launch, double items) {
   if (launch->flops <= 0 && launch->bytes <= 0) return items / (double)limits->unknown_items;
   double flops = launch->flops / limits->flops, bytes = launch->bytes / limits->bytes;

@@ -1,37 +1,37 @@
-/* quant/cpu/product.cl: products of 8-bit matrices and convolutions for CPUs; product.clh defines the sums and how they
- * are finished.
+/* quant/cpu/product.cl: products of 8-bit matrices, and convolutions, for CPUs; product.clh defines the sums and how
+ * they are finished.
  *
- * A holds the rows in panels of MR (quant/pack.cl: bytes by four, or pairs of shorts), taps in the order of filters. B
- * holds columns so that the values of one step for adjacent columns are adjacent: those of NR columns from j on, for
- * step c of the tap (r, s), stand at
+ * A holds the rows in panels of MR (quant/pack.cl: four bytes, or two shorts, per word), with taps in the order of
+ * filters. B holds the columns. Adjacent columns have adjacent elements: the elements of step c of the tap (r, s) for
+ * columns j, j + 1, ... j + NR - 1 begin at
  *
  *   batch * b_batch + j / NR * tile_step + c * step_step + offset of the tap
  *   offset = ((r dh % sh) sw + s dw % sw) * plane + r dh / sh * wq + s dw / sw
  *
- * which for matrices are panels of NR columns and one tap, for convolutions the pixels of quant/image.cl. Column j is
- * pixel (j / wq, j % wq) of a result that is q pixels wide; those beyond q are computed and dropped.
+ * For matrices these are panels of NR columns with one tap; for convolutions they are the pixels that quant/image.cl
+ * packs. Column j is pixel (j / wq, j % wq) of a result that is q pixels wide. Columns with j % wq >= q are computed
+ * but not stored.
  *
- *   MICA_HAS_VPDPBUSD
- *               1: the instruction, which multiplies four bytes of each lane at once, on platforms that accept inline
- *               assembly and processors that have it. Packed rows are u8 and columns i8, or with COLUMNS_U the reverse
- *               0: pairs in OpenCL C. All values are u8, so that no product is negative, and two sums of 32 bits are
- *               added as one of 64 bits: otherwise LLVM 15 does not recognise vpmaddwd. The lower sum has room for
- *               32768 pairs; then both are put aside
- *   MICA_HAS_VPMADDUBSW
- *               1: the instruction, on such platforms and processors. Packed rows are i8, split so that no sum of two
- *               products saturates (quant/cpu/split.cl), columns u8
- *   TILES       1: a matrix unit (common/cpu/tiles.clh), for which a panel holds its rows in chunks of `words` steps,
- *               packed[chunk][row][step of the chunk], and `steps` is a multiple of `words`. Signs are those of the
- *               operands
- *   ROWS_U, COLUMNS_U    of TILES: packed rows and columns are u8, not i8
- *   RAW         1: B are the images themselves, whose pixels are columns (filters of one pixel): a group packs its own
- *               columns, of at most MOST_DEPTH channels, into private memory
- *   ALIKE       1: columns have one scale and one zero point for all, and no bias of their own
- *   OTHER       1: bytes of results are added to others, and the sums are bytes again (quant/add.cl)
- *   mask        of RAW: 128 where bytes of images change their sign as they are packed, else 0
- *   NR, MR      columns and rows of a tile; with TILES 32, and 16 or 32
- *   rows_are_offset      row zero points are not known to be 0
- *   columns_are_offset   column zero points are not known to be 0; row_sums are then the sums of packed rows
+ * The instruction set is chosen by one of these macros, which also decides the types of packed bytes:
+ *   TILES       1: the matrix unit (common/cpu/tiles.clh). A panel holds its rows in chunks of `words` steps,
+ *               packed[chunk][row][step of the chunk], and `steps` is a multiple of `words`. Rows are i8, or u8 with
+ *               ROWS_U; columns are i8, or u8 with COLUMNS_U
+ *   MICA_HAS_VPDPBUSD   1: the instruction vpdpbusd, which multiplies four bytes per lane. The platform must accept
+ *               inline assembly. Packed rows are u8 and columns i8, or with COLUMNS_U rows are i8 and columns u8
+ *   MICA_HAS_VPMADDUBSW   1: the instruction vpmaddubsw. Packed rows are i8, split so that no sum of two products
+ *               saturates (quant/cpu/split.cl); columns are u8
+ *   none        pairs of shorts in OpenCL C. All values are u8, so that no product is negative. Two sums of 32 bits are
+ *               added as one number of 64 bits, because otherwise LLVM 15 does not generate vpmaddwd. The lower sum has
+ *               room for 32768 pairs; then both are added to ints in memory and start again at 0
+ *
+ *   RAW         1: B is the images themselves, and columns are pixels (filters of one pixel). A work-group packs its
+ *               own columns, of at most MOST_DEPTH channels, to private memory
+ *   ALIKE       1: all columns have the same scale and zero point, and no bias
+ *   OTHER       1: other bytes are added to the results, and the sums are quantized again (quant/add.cl)
+ *   mask        with RAW: 128 if the sign of the bytes of images must be changed when they are packed, else 0
+ *   NR, MR      columns and rows of a tile; with TILES, NR is 32 and MR is 16 or 32
+ *   rows_are_offset      1: zero points of rows may differ from 0
+ *   columns_are_offset   1: zero points of columns may differ from 0; row_sums must then be the sums of packed rows
  *
  * Groups of one work-item: ceil(columns / NR) x blocks of panels x batches. */
 #include "quant/product.clh"
@@ -102,7 +102,7 @@ static inline void multiply(__global const uint *a, COLUMN_SPACE const uint *B, 
 #endif
       }
     }
-  /* A plain pointer, because rows lie beyond the first array's end: rusticl (22.3) loses them otherwise. */
+  /* A pointer to int and not to rows: otherwise rusticl (22.3) loses stores after the end of the first row. */
   __private int *const to = (__private int *)sums;
   TILE_STORE(0, to, 4 * NR);
   TILE_STORE(1, to + 16, 4 * NR);
@@ -125,7 +125,8 @@ static inline void multiply(__global const uint *a, COLUMN_SPACE const uint *B, 
     VSTORE_SUMS(VLOAD_SUMS(v, to) + AS_INTS(sum), v, to);                                                              \
     sum = 0;                                                                                                           \
   }
-/* The last part of a sum. If nothing was put aside the sum is stored whole, in one instruction. */
+/* PUT_LAST stores a sum at the end. If sums cannot overflow, it is the whole sum, and one instruction stores it.
+ * Otherwise it is added to the parts that PUT_ASIDE stored. */
 #if MOST_STEPS == INT_MAX
 #define PUT_LAST(sum, v, to) *(__private SUM *)((to) + LANES * (v)) = sum
 #else
@@ -180,7 +181,8 @@ static inline void multiply(__global const uint *a, COLUMN_SPACE const B_TYPE *B
 #endif
 
 #if MICA_HAS_VPMADDUBSW
-/* sums += products of a row's other halves (quant/cpu/split.cl). */
+/* sums += the products of the second halves of words of a row with their columns. `list` is the row's list of halves
+ * (quant/cpu/split.cl). */
 static inline void add_halves(__global const uint *list, COLUMN_SPACE const B_TYPE *B, __private int *sums) {
   const int count = list[0];
   SUM sum[NV];
@@ -200,8 +202,8 @@ static inline void add_halves(__global const uint *list, COLUMN_SPACE const B_TY
 typedef MICA_PASTE(B_TYPE, 16) columns16;
 #define WIDENED(bytes) MICA_AS(B_TYPE, 16, (bytes) ^ (uchar16)(mask))
 
-/* to[step][lane] = channels step PER .. of column j0 + lane; channels after `channels` are 0. Lanes that are not
- * columns may be read too, but at most `left` bytes from x on. */
+/* to[step][lane] = channels step PER .. step PER + PER - 1 of column `lane` from x on; channels from `channels` on are
+ * 0. Lanes from `lanes` on are not columns and may have any values. It reads at most `left` bytes from x on. */
 static inline void pack_columns(__private B_TYPE *to, __global const uchar *x, const long left, const int lanes,
                                 const int channels, const int steps, const long plane, const uchar mask) {
   for (int c = 0; c < steps; c++, to += NR) {
@@ -228,7 +230,8 @@ static inline void pack_columns(__private B_TYPE *to, __global const uchar *x, c
 
 #include "quant/cpu/tile.clh"
 
-/* done = finished sums of a panel's rows; `result` is an expression for the results of 16 sums t. */
+/* done[row][column] = the finished sums of a panel's rows. `result` is an expression of t, 16 sums of a row after the
+ * products with zero points were subtracted. */
 #define FINISH_ROWS(result)                                                                                            \
   for (int i = 0; i < rows; i++) {                                                                                     \
     const int row = first_row + i, of_all = a_batch * row_batch + row, zero = ROW_ZERO(of_all);                        \
@@ -287,7 +290,7 @@ CPU_KERNEL int8_cpu(__global const uint *A, __global const B_PARAM *B, __global 
 #endif
     KEPT done[MR][NR] __attribute__((aligned(64)));
     uint16 doubt = 0;
-    float unsure = 0; /* becomes NaN if a factor or an addend is not finite */
+    float unsure = 0; /* becomes NaN if a factor or an addend is not finite; QUICK is then not used */
     for (int i = 0; i < rows; i++) {
       const int of_all = a_batch * row_batch + first_row + i;
       unsure = fma(fma(ROW_SCALE(of_all) * scales_size, 0.0f, fabs(ROW_BIAS(of_all)) + biases_size), 0.0f, unsure);

@@ -373,7 +373,7 @@ mica_status mica__features_check(const mica__features *f, const mica__feature_co
   return check_list(f, config->categorical, true);
 }
 
-/* --- numbers of values --- */
+/* --- renumbering of values, scaling of numbers --- */
 
 /* The ids of a row begin at *from and end before *to. An unknown row (-1) has none. */
 static void range_of(const mica__feature *one, int32_t row, int64_t *from, int64_t *to) {

@@ -294,8 +294,9 @@ static mica__augment plain_of(const mica__augment *augment) {
   return plain;
 }
 
-/* Queues the launch that makes the batch of one column. The first launch for planes also copies *words, if there are at
- * most MICA__SMALL_WORDS per sample, and sets words->records to NULL. */
+/* Queues the launch that makes the batch of one column. If a sample's record has at most MICA__SMALL_WORDS words, the
+ * first launch for a PLANES column also copies the WORDS columns from the records to their tensors, and words->records
+ * becomes NULL. */
 static mica_status make_column(const mica_loader *loader, mica_queue *queue, const mica__augment *augment,
                                const mica__taken *taken, size_t k, int small, mica__words *words) {
   const mica__carried *c = &loader->carried[k];

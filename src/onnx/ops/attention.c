@@ -14,7 +14,7 @@ typedef struct attention {
   mica_value past_k, past_v; /* null: none */
   int64_t past;              /* rows of the cache */
   int64_t heads, key_heads;
-  bool flat; /* q, k and v came as (batch, rows, heads width) */
+  bool flat; /* q, k and v came as (batch, rows, heads * width) */
   /* Query i is at position p = offset + i. It sees the keys j with p - left <= j <= p + right; -1: no limit on that
    * side. */
   int64_t left, right;
@@ -193,8 +193,8 @@ static mica_value weights_of(mica__lowering *l, const mica__onnx_node *node, con
 
 /* --- in tiles --- */
 
-/* True if mica_attention can compute the node, without a table of all scores: the scores are not a result, and all
- * dtypes are equal. */
+/* True if mica_attention, which needs no matrix of all scores, can compute the node: the scores are not a result, v has
+ * rank 4, and q, k and v have the same floating-point dtype. */
 static bool is_tiled(const mica__onnx_node *node, const attention *a) {
   mica_dtype dtype = mica_value_dtype(a->q);
   return !mica__lower_wants(node, 3) && is_floating(a->q) && mica_value_dtype(a->k) == dtype &&

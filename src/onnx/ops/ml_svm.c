@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The most elements of the matrix of support vectors by pairs of classes. */
+/* Limit on the elements of the matrix (support vectors, pairs of classes). */
 #define MOST_CELLS (1 << 26)
 
 enum { LINEAR, POLY, RBF, SIGMOID };
@@ -143,7 +143,7 @@ static mica_value decisions(const machine *m, mica_value x) {
                   mica__ml_constant(m->l, dtype, MICA_SHAPE(m->pairs), m->rho.values));
 }
 
-/* The class that wins most pairs, (N); the first one in a tie. */
+/* The class that wins the most pairs, (N); the first one in a tie. */
 static mica_value winners(const machine *m, mica_value scores) {
   const int64_t classes = m->classes.count;
   double *ways = mica__lower_room(m->l, (size_t)(m->pairs * classes), sizeof *ways);

@@ -14,18 +14,18 @@ enum {
   PER_ROW = 1 << 20,
   PER_COLUMN = 1 << 21,
   RELU = 1 << 22,
-  STANDARD = 1 << 23, /* without a processor's own instructions */
+  STANDARD = 1 << 23, /* on the variants that use no special instructions for 8-bit products: cpu, cpu512, gpu */
   I32_ZEROS = 1 << 24,
-  TILES = 1 << 25, /* on tiles that are emulated */
+  TILES = 1 << 25, /* on emulations of matrix units */
   SUM = 1 << 27,   /* other bytes are added to the result */
-  TIES = 1 << 26,  /* few different sums over the whole scale: many quotients end in a half */
+  TIES = 1 << 26,  /* sums take few values, so that many quotients lie halfway between two steps */
 };
 
 typedef struct int8_case {
   mica_dtype first, second, to;
   mica_shape a, b;
   int with;
-  mica__int8_attrs window; /* stride, pad and so on; transposed */
+  mica__int8_attrs window; /* only stride, padding, dilation, groups and `transposed` are set */
 } int8_case;
 
 #define MOST_CASES 64
@@ -41,7 +41,7 @@ static mica_shape result_of(const int8_case *c, const mica__int8_attrs *attrs) {
   return y;
 }
 
-/* The variants for CPUs without a processor's own instructions. */
+/* The variants for CPUs that use no special instructions for 8-bit products. */
 static const char *const standard[] = {"cpu", "cpu512"};
 enum { STANDARDS = sizeof standard / sizeof *standard };
 
@@ -243,8 +243,8 @@ static mica_status check_channels(mica__check *check, const mica__op *op) {
   return check_cases(check, op, true, list, sizeof list / sizeof *list);
 }
 
-/* Checks kernels with processors' own instructions: fewer taps than a step, several panels, groups, more taps than the
- * kernel keeps, pixels that its groups pack; words of filters that are split and that are not. */
+/* Checks kernels with instructions for 8-bit products: fewer taps than a step, several panels, groups, more taps than
+ * the kernel keeps, pixels that its groups pack; words of filters that are split and that are not. */
 static mica_status check_instructions(mica__check *check, const mica__op *op) {
   static const int8_case kinds[] = {
       {MICA_U8, MICA_I8, MICA_I32, {4, {1, 3, 9, 33}}, {4, {3, 3, 3, 3}}, ZEROS, {.pad = {1, 1}}},

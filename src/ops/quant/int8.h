@@ -122,7 +122,7 @@ void mica__int8_push_finish(const mica__int8 *p, const mica__int8_form *form, mi
 int32_t mica__int8_step(const mica_tensor *tensor);
 /* True if zero points are I32. */
 bool mica__int8_int_zeros(const mica__int8 *p);
-/* The mask that converts a byte of the tensor to a byte of the other sign: 128, or 0 if it has that sign already. */
+/* The mask that converts a byte of the tensor to type `to` by exclusive or: 128, or 0 if the tensor has this type. */
 int32_t mica__int8_mask(const mica_tensor *tensor, mica_dtype to);
 mica_status mica__int8_end(const mica__int8 *p, mica__launch *launch);
 

@@ -140,7 +140,8 @@ static bool columns_are_offset(const mica__int8 *p, const mica__int8_form *form)
 }
 
 /* The tile height that costs least for m rows. `cost` is the time per row: a lower tile loads the columns for fewer
- * rows. tall: the kernel uses vpdpbusd on vectors of 64 bytes, whose registers hold tiles of up to 12 rows. */
+ * rows. `tall` is true if the kernel uses vpdpbusd on vectors of 64 bytes, whose registers hold tiles of up to 12
+ * rows. */
 static int32_t height_of(int64_t m, bool tall) {
   static const struct {
     int32_t rows;

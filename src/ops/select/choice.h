@@ -13,9 +13,9 @@
 
 typedef struct mica__choice {
   const mica__impl *impl;
-  const mica__variant *base; /* NULL: the implementation decides by itself for each problem */
+  const mica__variant *base; /* if NULL, the implementation decides by itself for each problem */
   mica__variant variant;     /* base, perhaps with other values */
-  bool planned;              /* true: `task` is planned for the problem that mica__choose got */
+  bool planned;              /* if true, `task` is planned for the problem that mica__choose got */
   mica__task task;
 } mica__choice;
 
@@ -31,9 +31,9 @@ bool mica__choice_parse(const mica__impl *const *list, const char *text, mica__c
  * (mica__choice_leave_out). */
 bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const void *problem);
 
-/* Chooses what to launch for a problem: the tuner's best for `key` if it is open, else the first implementation of
- * the list that takes the problem and is not in quarantine, else the last one, the reference. For each
- * implementation before the chosen one, logs at level debug why it was not chosen. */
+/* Chooses what to launch for a problem: the tuner's best for `key` if it is open. If it is not, the first
+ * implementation of the list that takes the problem and is not in quarantine; if no implementation does, the last one,
+ * the reference. For each implementation before the chosen one, logs at level debug why it was not chosen. */
 mica__choice mica__choose(mica_engine *engine, const mica__impl *const *list, const void *problem, const char *key);
 
 /* Returns the first implementation in the list that takes the problem on this device, or else the last one, the

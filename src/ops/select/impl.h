@@ -19,7 +19,7 @@ typedef struct mica__task {
   const void *problem; /* the op's struct, such as mica__gemm or mica__conv */
   const mica_device_info *device;
   mica_engine *engine;          /* NULL for a device that need not be present; quarantine is then unknown */
-  const mica__variant *variant; /* of the implementation's kernel; NULL: whichever suits problem and device */
+  const mica__variant *variant; /* of the implementation's kernel; if NULL, the implementation chooses */
   union {
     max_align_t align;
     unsigned char bytes[MICA__PLAN_BYTES];
@@ -37,28 +37,30 @@ typedef struct mica__impl {
   const char *name;
   /* The kernel whose variants it can run with; NULL if the kernels are another library's (then only_tuned). */
   const mica__kernel_desc *kernel;
-  /* A second kernel that launches need, such as one that packs the weights. While its variant for the device is in
-   * quarantine, the implementation is not used. NULL: none. */
+  /* A second kernel that launches need, such as one that packs the weights; may be NULL. While its variant for the
+   * device is in quarantine, the implementation is not used. */
   const mica__kernel_desc *helper;
-  /* Returns NULL if launch can compute the problem at all, on any device and however slowly; else the reason in a
-   * few words: "the filter is not 3 x 3". Checks run every problem that is allowed here. NULL: it computes
-   * everything. */
+  /* Returns NULL if launch can compute the problem at all, on any device and however slowly. Otherwise returns the
+   * reason in a few words: "the filter is not 3 x 3". Checks run every problem that is allowed here. If `unable` is
+   * NULL, the implementation computes everything. */
   const char *(*unable)(const void *problem);
-  /* Fills task->plan from the rest of the task, for a problem that the implementation can compute. NULL: nothing to
-   * plan. */
+  /* Fills task->plan from the rest of the task, for a problem that the implementation can compute. NULL if the
+   * implementation plans nothing. */
   void (*plan)(mica__task *task);
-  /* Returns NULL if the implementation takes a planned task on its device; else the reason, a property of the
-   * problem or the device in a few words: "the matrices are large". Builds and allocates nothing. */
+  /* Returns NULL if the implementation takes a planned task on its device. Otherwise returns the reason, a property of
+   * the problem or the device in a few words: "the matrices are large". Builds and allocates nothing. */
   const char *(*decline)(const mica__task *task);
   /* Never chosen by the list's order, only if a tuner found it best. */
   bool only_tuned;
   /* Queues the kernels of a planned task; does not wait. Does not call decline, so that tests and the doctor can run
    * GPU kernels on a CPU. */
   mica_status (*launch)(mica_queue *queue, const mica__task *task);
-  /* For checks and tuners, which derive tolerances from it: for each of `count` elements of the result, writes the sum
-   * of the absolute values of the terms that the implementation adds. NULL: the terms are those of the plain sum. Fast
-   * algorithms, which add and subtract before they multiply, have others. at: indices of the elements in the result's
-   * memory; NULL: the first `count`. a and b are the operands in the reference's order; variant as in a task. */
+  /* For each of `count` elements of the result, writes the sum of the absolute values of the terms that the
+   * implementation adds. Checks and tuners derive tolerances from it. Fast algorithms, which add and subtract before
+   * they multiply, have other terms than the plain sum; for other implementations this is NULL.
+   *
+   * `at` has the indices of the elements in the result's memory; if it is NULL, they are the first `count`. a and b are
+   * the operands in the reference's order. variant is as in a task. */
   void (*magnitude)(const void *problem, const mica__variant *variant, const double *a, const double *b,
                     const int64_t *at, int64_t count, double *magnitude);
 } mica__impl;
@@ -67,7 +69,8 @@ typedef struct mica__impl {
 mica_status mica__impl_launch(mica_queue *queue, const mica__impl *impl, const void *problem,
                               const mica__variant *variant);
 
-/* For `decline`: NULL if the device runs kernels for CPUs (or, in the second function, for GPUs); else the reason. */
+/* For `decline`: NULL if the device runs kernels for CPUs (mica__needs_cpu) or for GPUs (mica__needs_gpu), otherwise
+ * the reason. */
 static inline const char *mica__needs_cpu(const mica_device_info *device) {
   return mica__kernel_class(device) == MICA__ON_CPU ? NULL : "it runs on CPUs only";
 }

@@ -24,8 +24,9 @@ static mica_status note(mica__launch_notes *notes, const mica__kernel_desc *desc
   return MICA_OK;
 }
 
-/* Returns the first variant of these classes whose vectors and instructions the device has, else the first of these
- * classes, else NULL. If device is NULL, the first of these classes. */
+/* Returns the first variant of these classes whose vectors and instructions the device has. If the device has them for
+ * no such variant, or is NULL, returns the first variant of these classes. NULL if the kernel has no variant of
+ * them. */
 static const mica__variant *of_classes(const mica__kernel_desc *desc, unsigned classes,
                                        const mica_device_info *device) {
   const mica__variant *first = NULL;
@@ -234,7 +235,7 @@ static mica_status find_group(class_groups *groups, const mica__kernel_desc *ker
   return MICA_OK;
 }
 
-/* Adds a case to the groups of the kernels that it launched. *right: true if checking continues. */
+/* Adds a case to the groups of the kernels that it launched. Sets *right to true if checking continues. */
 static mica_status add_case(class_groups *groups, const mica__launch_notes *notes, mica_status status, double worst,
                             size_t number, bool *right) {
   /* If a kernel cannot be built or is declined, it is the last one that the launch asked for. The status says nothing

@@ -20,8 +20,8 @@
 #define USUAL_REPEATS 200
 #define USUAL_SECONDS 5.0
 #define LEAST_REPEATS 20
-/* ROW: how many predictions a run makes in its turn. WARM_UP: how many predictions come first without being timed, to
- * make plans. */
+/* A run makes ROW predictions each time that it is its turn. Before that, it makes WARM_UP predictions that are not
+ * timed, so that plans are made. */
 #define ROW 10
 #define WARM_UP 3
 
@@ -174,7 +174,7 @@ static mica_status compare_answers(mica_run *const *runs, size_t count, const mi
   return MICA_OK;
 }
 
-/* Checks that all runs were trained on the same data; called if none are named. */
+/* Checks that all runs were trained on the same data. Called if the user names no data for testing. */
 static mica_status check_data(mica_run *const *runs, size_t count) {
   for (size_t i = 0; i < count; i++) {
     if (!runs[i]->data)

@@ -202,7 +202,7 @@ static mica_status blindfold(const mica_run *run, const mica_batch_values *batch
   return MICA_OK;
 }
 
-/* Columns that only the teacher asked for are inputs of the graph too. */
+/* Adds to `batch` the inputs that only the teacher asked for, because they are inputs of the graph too. */
 static void note_inputs(const mica_batch_values *batch, const mica_batch_values *blind) {
   for (size_t i = 0; i < batch->count; i++)
     for (size_t k = 0; k < blind->count; k++)

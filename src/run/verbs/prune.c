@@ -46,7 +46,7 @@ typedef struct work {
   mica_setting settings[MOST_SETTINGS];
   size_t setting_count;
   char epochs[32], rate[32];
-  double left;         /* share of the FLOPs */
+  double left;         /* the share of the FLOPs that is left */
   int missing_folders; /* how many folders of the path were missing before the pruning */
   bool stopped;
 } work;
@@ -72,8 +72,8 @@ static bool learns_positions(const mica_run *run) {
   return false;
 }
 
-/* Checks that the caller's settings do not change the structure of the network. Weights of four heads are not those
- * of two, even if shapes are the same. */
+/* Checks that the caller's settings do not change the structure of the network. Weights of four heads do not suit two
+ * heads, even if shapes are the same. */
 static mica_status check_network(const work *w) {
   static const char *const names[] = {"model", "width",  "layers",    "heads",        "groups",
                                       "depth", "kernel", "positions", "feed-forward", "rms-norm"};
@@ -124,14 +124,14 @@ static mica_status take_settings(work *w) {
   return MICA_OK;
 }
 
-/* True if data are named that differ from the run's, or are in another order. */
+/* True if the caller names data that differ from the run's, or that are in another order. */
 static bool has_other_data(const work *w) {
   const char *is = mica__common_facts_of(w->now).parts_print, *was = mica__common_facts_of(w->base).parts_print;
   return w->config->data && *is && *was && strcmp(is, was) != 0;
 }
 
-/* A setting that decides the split and differs from the run's; NULL: there is none, or the data have their own
- * validation part. */
+/* Returns a setting that decides the split and differs from the run's. NULL if no setting does, or if the data have
+ * their own validation part. */
 static const char *parted_by(const work *w) {
   static const char *const names[] = {"validation", "test", "split", "seed"};
   const bool draws = !w->base->task->open || *mica__shared_settings_of(w->base).split;
@@ -280,8 +280,8 @@ static mica_status foresee(work *w, int64_t steps) {
   return status;
 }
 
-/* Trains the remaining network for an epoch and writes its weights to the same file. step: how many times channels have
- * been removed. */
+/* Trains the remaining network for an epoch and writes its weights to the same file. `step` is how many times channels
+ * have been removed. */
 static mica_status recover(work *w, int64_t step, int64_t steps) {
   const mica_safetensors_pair pruned = {MICA_PRUNED_KEY, "true"};
   mica_run_destroy(w->now);
@@ -383,7 +383,7 @@ static mica_status check(const mica_prune_config *c) {
     return mica__fail(MICA_E_INVALID, "mica_run_prune: the method is unknown, or steps (%lld) is not from 0 to 1000",
                       (long long)c->steps);
   /* Checks that the folder is free and the settings right before anything is trained. */
-  char own[4096]; /* if the caller names no data: the path of the run's */
+  char own[4096]; /* a path that exists, to be checked if the caller names no data */
   if (snprintf(own, sizeof own, "%s/config.json", c->run) >= (int)sizeof own)
     return mica__fail(MICA_E_INVALID, "the path %s is too long", c->run);
   const mica_run_config config = {

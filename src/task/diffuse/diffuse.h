@@ -9,7 +9,7 @@
 
 #include <mica/nodes.h>
 
-/* Most steps of a schedule. */
+/* Maximum number of steps of a schedule. */
 #define MICA__DIFFUSE_MOST 10000
 
 /* Settings of the task (mica__diffuse_settings), and how to read them. */

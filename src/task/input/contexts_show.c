@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many windows of a text are run together. */
+/* Maximum number of windows of a text that run as one batch. */
 #define AT_A_TIME 16
-/* How many contexts mica__contexts_look visits. */
+/* Maximum number of contexts that mica__contexts_look visits. */
 #define LOOKED_AT 100
 
 /* Runs the network on `count` windows of `row` tokens and downloads an output that has four bytes per position. */

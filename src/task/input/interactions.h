@@ -117,7 +117,7 @@ mica_status mica__features_note(mica_run *run, const mica__features *f, const mi
 /* True if the run has features. */
 bool mica__features_are_noted(const mica_run *run);
 /* Makes features from the run's facts. The features of the user or item with an id are row id - 1. MICA_E_FORMAT if the
- * facts contradict each other. The caller frees *f, also after a failure. */
+ * facts contradict each other. The caller frees *f, even after a failure. */
 mica_status mica__features_recall(const mica_run *run, mica__features *f);
 
 /* --- the run --- */

@@ -64,7 +64,7 @@ mica_status mica__pairs_translate(const mica_run *run, const mica__ids *ids, int
 mica_status mica__pairs_add(const mica_run *run, const char *name, const char *text, size_t bytes, mica_encoding *work,
                             mica__ids *ids);
 
-/* The columns of the run's pairs, the most tokens of a text, and the function that encodes a text. */
+/* The columns of the run's pairs, the maximum number of tokens of a text, and the function that encodes a text. */
 mica__pair_samples mica__pairs_samples(const mica_run *run);
 
 #endif

@@ -177,7 +177,8 @@ static bool is_filtered_minimally(const mica__task *task) {
  *
  * - several taps and few filters over small planes: 1.0 to 1.7 times as fast;
  * - several taps and filters larger than a second-level cache: 1.06 to 1.5;
- * - one tap, long sums, and planes that leave the last 16 pixels mostly empty, such as 7 x 7: 1.1 to 1.3. */
+ * - one tap, long sums, and planes that are at least a fifth empty when rounded up to a multiple of 16 pixels, such as
+ *   7 x 7: 1.1 to 1.3. */
 #define SHORT_VECTOR 32
 #define FEW_FILTERS 128
 #define MOST_OF_FEW 784

@@ -137,8 +137,8 @@ static const char *unable(const void *problem) {
   return mica__product3(conv->dims.filter) > MOST_TAPS ? "the filter is too large" : NULL;
 }
 
-/* Makes the plans of all phases and drops them: a pass has any number of phases, so their plans are made again where
- * they are used. */
+/* Makes the plan of each phase only to see if it fits local memory. The launches make the plans again, because a pass
+ * may have any number of phases. */
 static const char *decline(const mica__task *task) {
   const mica__conv *conv = task->problem;
   if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
