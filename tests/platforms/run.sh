@@ -21,8 +21,8 @@
 #   --resume          what was kept of a run that was stopped is not run again
 #
 # Losses are equal when each is within 1e-4 of the other's, relatively: ten steps from the same weights, sums in another
-# order, no Winograd's transforms (losses.c). rusticl runs the kernels of GPUs, and stands beside PoCL made a GPU. A
-# process that a driver ends is a failure.
+# order, no Winograd's transforms (losses.c). rusticl runs the kernels of GPUs, and stands beside PoCL made a GPU. On
+# PoCL the losses of the kernels of CPUs stand beside the ones of GPUs. A process that a driver ends is a failure.
 #
 # Exit status: 0 good; 1 a check or a loss is wrong; 2 usage; 77 the runtime is not there.
 set -eu
@@ -53,7 +53,7 @@ platform=$1
 shift
 networks="mlp cnn" ops="$*" name=$platform beside=cpu trained=''
 case $platform in
-pocl) name="Portable Computing Language" ;;
+pocl) name="Portable Computing Language" beside=gpu ;;
 intel) packages="intel-opencl-rt tbb intel-cmplr-lib-rt" driver=libintelocl.so ;;
 rusticl) driver=libRusticlOpenCL.so.1 beside=gpu ;;
 oclgrind)
@@ -207,12 +207,12 @@ reference() {
   ) >/dev/null 2>&1 || echo "there is no PoCL to compare with"
 }
 
-# losses NETWORK: beside PoCL's, a line for the table.
+# losses NETWORK: beside PoCL's, a line for the table. PoCL's own are compared with PoCL as a GPU.
 losses() {
   here=$kept/said/pocl/$1.$beside mine=$said/$1.$beside
-  [ "$platform" = pocl ] || [ -s "$here" ] || reference "$1" "$here"
+  [ "$platform" != pocl ] || mine=$said/$1.cpu
+  [ -s "$here" ] || reference "$1" "$here"
   took=$(train "$1" "$mine") || { echo "failed   losses of $1"; return 1; }
-  [ "$platform" != pocl ] || return 0
   [ -s "$here" ] || { echo "SKIP losses of $1: there is no PoCL to compare with"; return 0; }
   paste "$here" "$mine" | awk -v network="$1" -v took="$took" '
     { off = ($2 - $1) / ($1 > 0 ? $1 : 1); if (off < 0) off = -off; if (off > most) most = off; bad += !(off <= 1e-4) }
