@@ -132,7 +132,8 @@ static int embed(const cli_command *self, mica_embedder *embedder, texts *t) {
   int status = CLI_OK;
   t->vectors = calloc(t->lines.count ? t->lines.count : 1, width * sizeof *t->vectors);
   if (!t->vectors) return cli_fail(self, "there is not enough memory for %zu vectors", t->lines.count);
-  /* Pictures come first because those that cannot be read are removed from the lines. */
+  /* Pictures come first, because pictures that cannot be read are removed from the lines, which moves the later lines.
+   */
   if (mica_embedder_reads_pictures(embedder)) status = embed_some(self, embedder, t, true);
   if (status == CLI_OK && mica_embedder_reads_texts(embedder)) status = embed_some(self, embedder, t, false);
   return status;

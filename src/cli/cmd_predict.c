@@ -116,7 +116,7 @@ static int write_picture(const cli_command *self, const char *path, const mica_i
   return CLI_OK;
 }
 
-/* Calls fn with each picture in the prediction and the path of its file, FOLDER/NAME-ITEM.png. */
+/* Calls fn with each predicted picture or file and the path to write it to (cli_picture_path), until fn fails. */
 static int each_picture(const cli_command *self, const char *folder, char *const *names, const mica_report *p,
                         bool quiet, picture_fn *fn) {
   for (size_t s = 0; s < mica_report_count(p); s++)
@@ -293,8 +293,8 @@ static void pass_over(void *user, const char *file, const char *reason) {
   s->unread++;
 }
 
-/* True if an input is a folder. The number of predictions is then printed at the end, because a folder may have more
- * files than a user reads about line by line. */
+/* True if an input is a folder. The number of predictions is then printed at the end, because a folder may have too
+ * many files for a user to read a line about each. */
 static bool has_folder(const struct values *v) {
   bool has = false;
   for (size_t i = 0; i < v->inputs.count; i++) has = has || cli_is_folder(v->inputs.words[i]);

@@ -55,7 +55,7 @@ static void free_speech(speech *s) {
   mica_engine_destroy(s->engine);
 }
 
-/* Shares of speakers below this are not printed, except the largest. */
+/* The share of a speaker in a voice is not printed if it is below this, unless it is the largest one. */
 #define LEAST_SHARE 0.005
 
 static void print_voice(const speech *s) {
@@ -115,7 +115,8 @@ static bool is_other_kind(const char *file) {
   return ending && strcasecmp(ending, ".wav") != 0;
 }
 
-/* Refuses options that are only for the other kind of model (a speak run, or a voice of Piper), and missing options. */
+/* Refuses options that are only for the other kind of model (a speak run, or a voice of Piper), options that conflict,
+ * and a command that lacks a required option. */
 static int check(const cli_command *self, const struct values *v) {
   const bool voice = v->model && cli_voice_is(v->model);
   const char *other = voice         ? (v->iterations ? "iterations"

@@ -340,7 +340,8 @@ typedef struct job {
   const struct values *v;
   const double *speeds;       /* of the ranks; NULL: equal */
   char again[CLI_AGAIN_TEXT]; /* the command line that resumes */
-  /* Results of `measure`, written by the first rank of this process: mica_run_measure's, and the batch size. */
+  /* Results of measure(), written by the first rank of this process: the speeds from mica_run_measure, and the batch
+   * size. */
   double measured[MICA_TRAIN_RANKS];
   mica_run_speeds found;
   double batch;

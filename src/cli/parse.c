@@ -113,7 +113,7 @@ static cli_parsed doubled(const cli_command *self, const char *name, const char 
   return CLI_PARSED_WRONG;
 }
 
-/* Stores a text in its field. word: the word that is the text, or the option before it. */
+/* Stores a text in its field. word: the element of argv that is the text, or the option whose value the text is. */
 static cli_parsed store(const cli_command *self, const cli_option *option, char **word, const char *text,
                         void *values) {
   void *field = (char *)values + option->at;
@@ -281,7 +281,7 @@ static void print_row(const char *help, const char *(*names)(size_t), const char
   print_wrapped(text);
 }
 
-/* Prints the defaults by which a task differs in settings of all tasks. */
+/* Prints the common settings for which the task has other defaults, with these defaults. */
 static void print_defaults(const char *task) {
   char text[1024];
   size_t at = 0;

@@ -25,7 +25,7 @@ int cli_speeds_parse(const cli_command *self, const char *text, int32_t count, d
   return CLI_USAGE;
 }
 
-/* The name of a rank: its device if it belongs to this process, else its number. */
+/* The name of a rank: its device if all ranks are threads of this process, else its number. */
 static const char *name_of(const cli_ranks *ranks, int32_t rank, char text[32]) {
   if (ranks->count > 1 && ranks->device[rank]) return ranks->device[rank];
   snprintf(text, 32, "rank %d", (int)rank);

@@ -31,7 +31,7 @@ static void find_again(backward *b, int32_t loss) {
   }
   for (int32_t id = loss; id >= 1; id--)
     if (node_at(b, id)->checkpoint || node_at(b, id)->op->kind == MICA__OP_SOURCE) b->again[id - 1] = false;
-  /* If a node is recomputed, all its results are. */
+  /* If a node is recomputed, all its results are recomputed. */
   for (int32_t id = 1; id <= b->count; id++)
     if (node_at(b, id)->result) b->again[id - 1] = b->again[node_at(b, id)->inputs[0] - 1];
 }
@@ -90,7 +90,8 @@ static mica_value fitted(mica_value share, mica_value operand) {
   int32_t open = 0;
   if (mica_shape_equal(mica_value_shape(share), shape)) return share;
   for (int32_t k = 0; k < shape.rank; k++) open += shape.dim[k] == MICA_DYNAMIC;
-  /* One open extent follows from the count; further ones are read from the operand. */
+  /* If one extent is open, it follows from the number of elements. If more are open, the reshape reads the extents of
+   * the operand in each run. */
   if (open <= 1) return mica_reshape(share, shape);
   return mica__graph_add(&mica__op_reshape, (mica_value[]){share, operand}, 2, NULL);
 }

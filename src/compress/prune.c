@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Groups of at least WIDE channels lose them in steps of WIDE_STEP, so that the remaining ones fill vectors; groups of
- * at least MIDDLE in steps of MIDDLE_STEP. LEAST_SHARE of each group stays. */
+/* Channels are removed from groups of at least WIDE channels in steps of WIDE_STEP, so that the remaining ones fill
+ * vectors, and from groups of at least MIDDLE channels in steps of MIDDLE_STEP. At least the share LEAST_SHARE of each
+ * group stays. */
 #define WIDE 64
 #define WIDE_STEP 8
 #define MIDDLE 16
@@ -197,7 +198,7 @@ static const mica__prune_parameter *find(const mica_pruning *p, const char *name
   return NULL;
 }
 
-/* Adds to each class the scores of its indices along an axis: sum w^2, or (sum w g)^2. */
+/* Adds to each class the scores of its indices along an axis: sum w^2 or, with gradients g, (sum w g)^2. */
 static void score_axis(mica_pruning *p, const mica__prune_parameter *q, int32_t axis, const float *w, const float *g) {
   int64_t behind = 1, before = 1, n = q->shape.dim[axis];
   for (int32_t a = 0; a < q->shape.rank; a++)

@@ -110,7 +110,7 @@ static mica_status add_class(mica__class_files *f, const char *path, const char 
   return status;
 }
 
-/* --- folders one too high or too low --- */
+/* --- folders that are one level too high or too low --- */
 
 /* Lists the names of the first five folders in a folder. *train becomes true if any folder, also a later one, is named
  * like a training part. */

@@ -30,12 +30,12 @@ static bool is_gzip(const uint8_t *raw, size_t raw_size) { return raw_size >= 2 
 typedef struct block {
   uint8_t *data;
   size_t used, capacity, most; /* most: the largest size that is accepted */
-  bool stated;                 /* the content states `most` */
+  bool stated;                 /* a header at the beginning of the content states `most` */
 } block;
 
 /* The size in bytes that an IDX header implies; 0: another kind of file, or a wrong header. */
 static size_t idx_bytes(const uint8_t *start, size_t n) {
-  static const uint8_t widths[] = {1, 1, 0, 2, 4, 4, 8}; /* of the types 8 to 14 */
+  static const uint8_t widths[] = {1, 1, 0, 2, 4, 4, 8}; /* bytes per element of types 8 to 14; 0: no such type */
   if (n < 8 || start[0] || start[1] || start[2] < 8 || start[2] > 14 || !widths[start[2] - 8]) return 0;
   const size_t header = 4 + 4 * (size_t)start[3];
   size_t bytes = widths[start[2] - 8];
@@ -48,10 +48,10 @@ static size_t idx_bytes(const uint8_t *start, size_t n) {
   return bytes < SIZE_MAX - header ? header + bytes : 0;
 }
 
-/* Finds the largest unpacked size that is accepted. If the content begins with the header of an IDX or NIfTI file, the
- * size follows from the header, otherwise from the packed size. To see the header, the first PEEKED bytes are unpacked
- * into `start`, which is too small for the rest. If the decompressor writes nothing there, `start` keeps its initial
- * bytes, which are not a header. */
+/* Finds the largest unpacked size that is accepted. If the content begins with the header of an IDX or NIfTI file that
+ * states a plausible size, it is this size, otherwise a multiple of the packed size. To see the header, the first
+ * PEEKED bytes are unpacked into `start`, which is too small for the rest. If the decompressor writes nothing there,
+ * `start` keeps its initial bytes, which are not a header. */
 static void find_most(struct libdeflate_decompressor *d, const uint8_t *raw, size_t raw_size, block *b) {
   uint8_t start[PEEKED] = {1};
   size_t taken = 0, made = 0, by_ratio = 0;

@@ -52,7 +52,7 @@ static bool holds(mica_dtype dtype, double base) {
   return base == floor(base) && fabs(base) < ldexp(1, digits_of(dtype));
 }
 
-/* The base of number k of a row: from config->like, else the one that config->bases gives the name; 0: none. */
+/* The base of number k of a row: from config->like, else the base that config->bases states for `name`; 0: none. */
 static double find_base(const mica_dataset_config *config, const char *column, size_t k, const char *name,
                         const mica__extent *e, mica_dtype dtype) {
   const mica_dataset *like = config->like;

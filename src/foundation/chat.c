@@ -159,7 +159,8 @@ static mica_status tokens_of(const mica_chat *chat, const mica_messages *message
   return status;
 }
 
-/* Copies the messages except `dropped` of them, from number `first` on. */
+/* Copies all messages except the numbers first to first + dropped - 1. The caller destroys *rest, even after a
+ * failure. */
 static mica_status without(const mica_messages *messages, size_t first, size_t dropped, mica_messages **rest) {
   mica_status status = mica_messages_create(rest);
   for (size_t m = 0; status == MICA_OK && m < mica_messages_count(messages); m++) {

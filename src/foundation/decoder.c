@@ -37,9 +37,12 @@ static bool has_apart_rows(const mica_nn *nn) {
   return true;
 }
 
-/* Sets d->step.few if a step may run with fewer rows than there are slots. The answer must not depend on the number of
- * rows: this holds if all matrices are block-quantised and there are at most MOST_FEW slots, because larger products
- * use other kernels. Builds the network without a session to find its matrices. */
+/* Sets d->step.few to true if a step may run with fewer rows than there are slots. This requires that the bits of an
+ * answer do not depend on the number of rows. All of these must hold:
+ * - all matrices are block-quantised,
+ * - there is no adapter,
+ * - there are at most MOST_FEW slots, because products with more rows use other kernels.
+ * Builds the network without a session to find its matrices. */
 static mica_status find_few(mica_decoder *d, const mica_nn_config *config) {
   mica_graph *graph = NULL;
   mica_nn *nn = NULL;

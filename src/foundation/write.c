@@ -72,8 +72,10 @@ static bool is_bias(const char *name) {
   return n > 5 && !strcmp(name + n - 5, ".bias");
 }
 
-/* Chooses a tensor's form: vectors, biases and tables of positions become f32. The output layer matters most: it gets
- * at least 6 bits. */
+/* Chooses the form in which a tensor is written.
+ * - Without a new type, all tensors of a GGUF file and the matrices of a folder keep their form.
+ * - Otherwise vectors, biases and tables of positions become f32.
+ * - Otherwise matrices get the new type, but the output layer gets at least 6 bits, because it matters most. */
 static form choose(const plan *p, const mica__written_tensor *t) {
   const form own = {t->entry->dtype, t->entry->block};
   const bool folder = !mica_weights_gguf(p->model->weights);
@@ -146,7 +148,7 @@ static int64_t rows_of(mica_shape shape) { return shape.rank == 3 ? shape.dim[0]
 static mica_status convert(const mica__written_tensor *t, const mica__addition *addition, form to, char *data,
                            size_t row_bytes) {
   const int64_t columns = t->shape.dim[t->shape.rank - 1], one = t->shape.rank == 1;
-  /* A vector for queries is permuted like a matrix with one column. */
+  /* The bias of q or k is reordered like a matrix with one column. */
   const bool alone = one && t->head_size > 0;
   const int64_t rows = alone ? columns : one ? 1 : rows_of(t->shape), length = alone ? 1 : columns;
   float *row = malloc((size_t)length * sizeof *row);
@@ -186,7 +188,8 @@ static mica_status add(plan *p, const char *name, form to, mica_shape shape, voi
   return MICA_OK;
 }
 
-/* Allocates and fills the tensor's bytes in the new file. If `same` is true, these are the bytes of the old file. */
+/* Allocates and fills the tensor's bytes in the new file. If `same` is true, the elements keep their form: their bytes
+ * are copied, or only reordered. */
 static mica_status make_data(const plan *p, const mica__written_tensor *t, const mica__addition *addition, form to,
                              bool same, char **data, size_t *bytes) {
   const mica_weight_entry *entry = t->entry;

@@ -99,7 +99,7 @@ static void check_no_rope(writer *w) {
 
 static void write_yarn(writer *w, const mica_foundation_rotary *r) {
   double *factors = NULL, scale = 1;
-  /* No key says if the range is rounded; readers decide it by the family. */
+  /* No key says whether the range is rounded; readers decide it by the family. */
   const bool exact = w->model->family->clamp > 0;
   if (r->exact_range != exact) refuse(w, exact ? "that its yarn rounds" : "that its yarn does not round");
   if (w->status == MICA_OK) w->status = mica__rotary_scale(w->model, r, &factors, &scale);

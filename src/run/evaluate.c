@@ -127,7 +127,7 @@ static mica_status remark_folder(mica_run *run, const mica_dataset *data) {
   return mica__run_remark(run, "%s: %s", mica_dataset_name(data), summary);
 }
 
-/* Says if the depth scale that was given changes nothing. */
+/* Adds a remark if the depth scale that was given changes nothing. */
 static mica_status remark_depth_scale(mica_run *run, const mica_dataset *data) {
   if (!(run->settings->depth_scale > 0) || !mica__depth_maps_are_floating(data)) return MICA_OK;
   return mica__run_remark(run, "%s: the depth scale %g changes nothing, because no depth map holds whole numbers",

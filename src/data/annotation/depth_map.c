@@ -151,7 +151,7 @@ static mica_status decode_npy(const char *name, uint8_t *content, size_t size, d
   return MICA_OK;
 }
 
-/* --- PNG, and all of them --- */
+/* --- PNG, and maps of any format --- */
 
 /* The offset in a PNG file of the byte with the number of bits per level. */
 #define PNG_BITS 24

@@ -126,7 +126,7 @@ static mica_status find_columns(reader *r) {
   return MICA_OK;
 }
 
-/* --- a walk that finds kinds and counts rows --- */
+/* --- first pass over a table: kinds of columns, number of rows --- */
 
 static mica_status check_width(const reader *r) {
   const mica__records *records = r->records;
@@ -189,7 +189,7 @@ static mica_status allocate(reader *r) {
       r->records->name, sets, MICA__FEATURE_SETS);
 }
 
-/* --- a walk that takes cells --- */
+/* --- second pass: values of cells --- */
 
 /* The id of a value of a category or a set; it gets the next one if it is new. If the features are known
  * (config->known), a new value has the id 0. */
@@ -440,7 +440,8 @@ mica_status mica__features_number(mica__features *f, const mica__feature_rows *r
 
 void mica__features_encode(const mica__features *f, const mica__feature_rows *rows, float *numbers, int32_t *categories,
                            int32_t *sets, int32_t *lengths) {
-  /* The number of values of the features before. A feature's id i has row before + i, and unknown ids have row 0. */
+  /* `before` is the number of values of all earlier features. The id i of this feature has row before + i in the table
+   * of all values, and unknown ids have row 0. */
   int32_t before = 0;
   for (size_t k = 0; k < f->count; k++) {
     const mica__feature *one = &f->list[k];

@@ -1,4 +1,4 @@
-/* The columns that a loader carries: how they reach the device, and the tensors of their batches. */
+/* The columns of a loader's batches: how they reach the device, and the tensors that hold them. */
 #include "base/checked.h"
 #include "data/loader/loader.h"
 
@@ -152,8 +152,8 @@ static mica_status check_names(const mica_loader *loader) {
   return MICA_OK;
 }
 
-/* Gives each column of words its place in the record. The label comes first, because the kernel makes probabilities
- * from word 0. */
+/* Gives each WORDS column its place in the record (see loader.h). The label comes first, because the kernel makes
+ * probabilities from word 0. */
 static void index_words(mica_loader *loader) {
   if (loader->label && loader->label->way == MICA__WAY_WORDS) loader->words = loader->label->words;
   for (size_t k = 0; k < loader->count; k++) {
@@ -206,8 +206,8 @@ mica_shape mica__batch_shape(const mica_loader *loader, const mica__carried *c, 
   return shape;
 }
 
-/* Makes the tensors of batches for a column that is not in the words: one for a full batch of the longest bucket, and
- * views of it for smaller buckets and for the last, smaller batch of `rest` samples. */
+/* Makes the tensors of batches for a column that is not WORDS: one for a full batch of the longest bucket, and views of
+ * it for smaller buckets and for the last, smaller batch of `rest` samples. */
 static mica_status make_own(mica_loader *loader, mica__carried *c, int64_t rest) {
   const int32_t last = c->way == MICA__WAY_RAGGED ? loader->buckets - 1 : 0;
   const int64_t n = loader->config.batch;
@@ -220,7 +220,7 @@ static mica_status make_own(mica_loader *loader, mica__carried *c, int64_t rest)
   return MICA_OK;
 }
 
-/* Makes the tensors of batches for a column of words, which begin `at` words into the common memory. */
+/* Makes the tensors of batches for a WORDS column, which begin `at` words into the common memory. */
 static mica_status wrap_words(const mica_loader *loader, mica_dtype dtype, mica_shape shape, int64_t at, int64_t rest,
                               mica_tensor *out[2]) {
   const size_t first = (size_t)at * sizeof(int32_t);
@@ -229,7 +229,7 @@ static mica_status wrap_words(const mica_loader *loader, mica_dtype dtype, mica_
   return mica_tensor_wrap(loader->words_memory, first, dtype, shape, &out[1]);
 }
 
-/* How many words of memory the batches of a column of words take. */
+/* How many words of memory the batches of a WORDS column take. */
 static int64_t words_space(const mica_loader *loader, const mica__carried *c) {
   return (int64_t)mica__round_up((size_t)(loader->config.batch * c->words), WORD_ALIGN);
 }

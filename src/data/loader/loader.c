@@ -29,7 +29,7 @@ static const mica_column *pixels_of(const mica_dataset *dataset) {
 }
 
 /* Checks that the augmentations fit the columns. mixup and probabilities need classes as labels, cutmix needs pictures
- * with classes or masks. Boxes allow neither of them, nor elastic; masks and maps do not allow mixup. */
+ * with classes or masks. Boxes allow neither mixup nor cutmix nor elastic; masks and maps do not allow mixup. */
 static mica_status check_mixing(const mica_dataset *dataset, const mica_loader_config *c) {
   const mica_augment_config *a = &c->augment;
   const char *name = dataset->store->name, *how = a->mixup > 0 ? "mixup" : "cutmix";
@@ -252,7 +252,8 @@ static void draw_rectangle(const mica_loader *loader, mica__augment *augment) {
   augment->blend = (float)(1 - area);
 }
 
-/* True if a batch gets a rectangle rather than a blend; if both are on, a random bit decides for each batch. */
+/* True if a batch gets cutmix's rectangle rather than mixup's blend. If both are on, a random bit decides for each
+ * batch. */
 static bool cuts_batch(const mica_loader *loader) {
   const mica_augment_config *a = &loader->config.augment;
   uint32_t words[4];

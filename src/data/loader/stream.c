@@ -7,9 +7,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* The prefetch queue is a ring of slots, one batch each. Threads fill `samples` and `words` (FILLING, then READY); the
- * consumer queues the uploads (SENT). A slot's host memory is free when its uploads are done, its device memory after
- * the event `used`, which marks the end of the work on the batch. */
+/* The prefetch queue is a ring of slots, one batch each. Threads fill `samples` and `records` (FILLING, then READY);
+ * the consumer queues the uploads (SENT). A slot's host memory is free when its uploads are done, its device memory
+ * after the event `used`, which marks the end of the work on the batch. */
 typedef enum slot_state { FREE, FILLING, READY, SENT } slot_state;
 
 typedef struct slot {
@@ -18,7 +18,7 @@ typedef struct slot {
   int32_t bucket;
   int64_t count, claimed, done; /* samples of the batch: all, given to threads, written */
   uint32_t *indices;            /* their indices in the dataset */
-  uint8_t **samples;            /* one per carried column; NULL for words */
+  uint8_t **samples;            /* one per column of the loader; NULL for WORDS columns */
   int32_t *records;
   mica_tensor *words[2];                 /* of full size, and for the smaller last batch */
   mica_tensor **x[2][MICA__MAX_BUCKETS]; /* one per column, for the batch's bucket */
@@ -76,7 +76,8 @@ static void fail_slot(slot *at, mica_status status) {
   at->message = mica__strdup(mica_error_message());
 }
 
-/* Finds a slot with a sample to read; a free one becomes the next batch. NULL if all are full. */
+/* Finds a slot with a sample to read. If the slot to fill next is free, it becomes the next batch. NULL if there is no
+ * sample to read now. */
 static slot *claim(mica__stream *s) {
   slot *at = &s->slots[s->fill];
   if (s->paused) return NULL;

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 typedef struct table_file {
-  const mica__schema *schema; /* the store's */
-  char *name;                 /* the store's */
+  const mica__schema *schema; /* owned by the store */
+  char *name;                 /* the name of the store */
   int file;
   char delimiter;
   uint64_t *offsets; /* of each record */

@@ -102,7 +102,7 @@ static mica_status decide_words(mica__inference *in, mica__field *field, mica__c
   return mica__text_status(&text);
 }
 
-/* True if one of several labels is missing. */
+/* True if the current record lacks one of its several labels. */
 static bool lacks_answer(const mica__inference *in) {
   const mica__records *r = in->records;
   for (size_t i = 0; i < in->schema->count && i < r->count; i++)
@@ -308,7 +308,7 @@ static mica_status check_kind(mica__inference *in, mica__field *field, const mic
 }
 
 /* Up to this many classes are accepted however few samples there are. With more, the number of classes per sample is
- * limited, unless there are at most FEW_TEXTS numbers. */
+ * limited, unless at most FEW_TEXTS different labels occur, each TEXT_REPEATS times on average. */
 #define FEW_CLASSES 1000
 #define CLASSES_PER_SAMPLE 10
 

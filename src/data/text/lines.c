@@ -15,7 +15,7 @@
 
 /* --- names --- */
 
-/* The two letters of a language after the last point, before ".gz"; NULL: there are none. */
+/* The two letters of a language at the end of a name, such as "en" in train.en or train.en.gz; NULL: there are none. */
 static const char *language_of(const char *name) {
   size_t n = strlen(name);
   if (n > 3 && !strcmp(name + n - 3, ".gz")) n -= 3;
@@ -91,7 +91,7 @@ mica_status mica__text_parse(const char *path, const char *name, uint8_t *conten
 
 typedef struct text_file {
   int file;
-  const char *name; /* the store's */
+  const char *name; /* the name of the store */
   uint64_t *begins, *ends;
 } text_file;
 

@@ -243,7 +243,8 @@ static mica_status say_inputs(loop_call *c) {
   return MICA_OK;
 }
 
-/* Lists the operands of the call, and records in c->slots which of them is which input of the body. */
+/* Lists the operands of the call, and records in c->slots the index of the operand that is passed to each input of the
+ * body. */
 static void list_operands(loop_call *c, const mica_value *captured, const mica_value *values, mica_value *operands,
                           size_t *count) {
   const mica__loop_form *f = &c->form;

@@ -101,7 +101,7 @@ static const mica__kernel_param mma_params[] = {
     MICA__MMA_PARAMS(MICA__EMULATED),
 };
 #define MMA_VALUES MICA__INT8_VALUES, 1
-/* Only units that read words of row-major operands. */
+/* These variants are only for units that read words of row-major operands. */
 static const mica__variant mma_variants[] = {
     MICA__MMA_PTX_128X64(MMA_VALUES),
     MICA__MMA_PTX_64X64(MMA_VALUES),
@@ -167,7 +167,8 @@ static int64_t words_of(int64_t depth) {
   return mica__ceil_div(steps, mica__ceil_div(steps, 16));
 }
 
-/* Tiles multiply 16 rows of 64 values at a time: with few rows or a short depth most of that idles. */
+/* An instruction on AMX tiles multiplies 16 rows of 64 values at a time. With few rows or a short depth, most of its
+ * work would be wasted. */
 static bool suits_tiles(const mica__int8 *p) { return p->m >= 16 && words_of(p->depth) >= 8; }
 
 /* --- the launch --- */
@@ -373,7 +374,7 @@ static mica_status run_on_units(const mica__int8 *p, const mica__variant *varian
   return run(p, &mica__int8_mma_kernel, variant, &form, 0);
 }
 
-/* The trial: a (TRIAL_M, TRIAL_K) times b (TRIAL_K, TRIAL_N), sizes that leave partial tiles and steps. */
+/* The trial multiplies a (TRIAL_M, TRIAL_K) by b (TRIAL_K, TRIAL_N). These sizes leave partial tiles and steps. */
 enum { TRIAL_M = 70, TRIAL_K = 133, TRIAL_N = 75 };
 static int8_t trial_a(int i, int k) { return (int8_t)((i * 37 + k * 11 + i * k) % 256 - 128); }
 static int8_t trial_b(int k, int j) { return (int8_t)((j * 53 + k * 29 + j * k) % 256 - 128); }

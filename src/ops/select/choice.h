@@ -36,8 +36,8 @@ bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const
  * the reference. For each implementation before the chosen one, logs at level debug why it was not chosen. */
 mica__choice mica__choose(mica_engine *engine, const mica__impl *const *list, const void *problem, const char *key);
 
-/* Returns the first implementation in the list that takes the problem on this device, or else the last one, the
- * reference. Ignores tuning and quarantine. */
+/* Returns the first implementation in the list that takes the problem on this device. If no implementation does, that
+ * is the last one, the reference. Ignores tuning and quarantine. */
 const mica__impl *mica__route(const mica__impl *const *list, const void *problem, const mica_device_info *device);
 
 /* For tests and benches: excludes the implementation of this name from being chosen in this process, until a call with
@@ -56,9 +56,10 @@ mica_status mica__choose_and_launch(mica_queue *queue, const mica__impl *const *
                                     const char *key);
 
 /* For checks: queues a launch of the first implementation that takes the problem, even if it is in quarantine. If that
- * launch fails with MICA_E_UNSUPPORTED, tries the next implementation; a kernel that does not build fails the check. If
- * `variant` is a name, launches the implementation that has a variant of this name, even if it would decline the
- * problem; returns MICA_E_UNSUPPORTED if there is none. */
+ * launch fails with MICA_E_UNSUPPORTED, tries the next implementation; a kernel that does not build fails the check.
+ *
+ * If `variant` is a name, launches the implementation that has a variant of this name, even if it would decline the
+ * problem. MICA_E_UNSUPPORTED if no implementation has it. */
 mica_status mica__choose_for_check(mica_queue *queue, const mica__impl *const *list, const void *problem,
                                    const char *variant);
 

@@ -25,8 +25,8 @@ static mica_status note(mica__launch_notes *notes, const mica__kernel_desc *desc
 }
 
 /* Returns the first variant of these classes whose vectors and instructions the device has. If the device has them for
- * no such variant, or is NULL, returns the first variant of these classes. NULL if the kernel has no variant of
- * them. */
+ * none of these variants, or if `device` is NULL, returns the first variant of these classes. NULL if the kernel has no
+ * variant of these classes. */
 static const mica__variant *of_classes(const mica__kernel_desc *desc, unsigned classes,
                                        const mica_device_info *device) {
   const mica__variant *first = NULL;

@@ -108,7 +108,8 @@ static mica_status equalize(work *w, mica_report *report) {
   return mica_report_add_number(report, "pairs of layers", (double)pairs);
 }
 
-/* MICA_E_UNSUPPORTED if 4 bits were asked for, other than by the setting "quantize", and no layer has them. */
+/* MICA_E_UNSUPPORTED if the caller asked for 4 bits and no layer has them. Does not apply if the setting "quantize"
+ * asked for them. */
 static mica_status check_bits(const work *w, const mica_report *report) {
   if (w->config->how.bits != 4 || *mica__common_typed(w->run, MICA__SETTING_quantize)) return MICA_OK;
   for (size_t s = 0; s < mica_report_count(report); s++) {
