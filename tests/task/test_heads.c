@@ -502,9 +502,18 @@ START_TEST(heads_take_their_columns_alone) {
 }
 END_TEST
 
+/* mica_run_export calls one of these; a task without a head has functions of its own. */
+START_TEST(every_task_says_what_it_exports) {
+  size_t count = 0;
+  for (const mica__task_row *task; (task = mica__task_at(count)); count++)
+    ck_assert_msg(task->exports || !task->head || task->head->exports, "%s", task->name);
+  ck_assert_uint_gt(count, 20);
+}
+END_TEST
+
 TESTS(ANYWHERE, heads_make, heads_drop, LOOP(classes_have_cross_entropy, 0, 3), smoothing_counts_in_training_alone,
       focal_loss_and_weights_of_classes, LOOP(labels_have_binary_cross_entropy, 0, 3),
       LOOP(numbers_are_in_the_units_of_the_user, 0, 3), pixels_without_a_class_do_not_count, boxes_have_three_losses,
       boxes_are_found_by_falling_scores, sentences_are_learned_by_their_tokens, a_section_of_boxes,
       a_section_of_classes, a_section_of_labels, a_section_of_several_numbers, a_section_of_pixels, a_section_of_voxels,
-      heads_take_their_columns_alone)
+      heads_take_their_columns_alone, every_task_says_what_it_exports)

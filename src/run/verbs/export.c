@@ -210,7 +210,7 @@ static mica_status write_model(const mica_run *run, const mica__phase *phase, co
   if (status == MICA_OK && !phase->output_count)
     status = mica__fail(
         MICA_E_UNSUPPORTED,
-        "a run of the task %s cannot be exported, because its answers need a search, not one pass of the network",
+        "a run of the task %s cannot be exported, because the task defines no outputs for one pass of its network",
         run->task->name);
   if (status == MICA_OK) status = name_layers(phase->nn);
   if (status == MICA_OK) status = mica_onnx_write(path, phase->output_values, phase->output_count, &how);
