@@ -64,8 +64,8 @@ static uint64_t count_of(const mica_run *run, mica_part part) {
   return data ? mica_dataset_count(data) : 0;
 }
 
-/* Prints a title and the names in a fact that lists columns: "not used: colour, size". Prints nothing if the run lacks
- * the fact. */
+/* Prints a title and the names in a list of columns that is stored with the run: "not used: colour, size". Prints
+ * nothing if the run lacks the list. */
 static void print_columns(FILE *out, const mica_run *run, const char *fact, const char *title) {
   size_t count = 0;
   const char *const *names = mica_run_fact(run, fact, &count);

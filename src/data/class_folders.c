@@ -140,7 +140,8 @@ static bool has_own_files(const mica__class_files *f, size_t from, const char *f
   return false;
 }
 
-/* Refuses a class whose files are all in folders within it, if it is the only class or if these folders are parts. */
+/* Refuses a class whose files are all in folders within it, if it is the only class or if one of these folders is named
+ * like a training part. */
 static mica_status check_level(const mica__class_files *f, const char *path, const char *name) {
   mica__text list = {0};
   char *folder = NULL;

@@ -48,10 +48,10 @@ static size_t idx_bytes(const uint8_t *start, size_t n) {
   return bytes < SIZE_MAX - header ? header + bytes : 0;
 }
 
-/* Finds the largest unpacked size that is accepted. If the content begins with the header of an IDX or NIfTI file that
- * states a plausible size, it is this size, otherwise a multiple of the packed size. To see the header, the first
- * PEEKED bytes are unpacked into `start`, which is too small for the rest. If the decompressor writes nothing there,
- * `start` keeps its initial bytes, which are not a header. */
+/* Finds the largest unpacked size that is accepted. Usually it is a multiple of the packed size. If the content begins
+ * with the header of an IDX file that states a smaller size, or of a NIfTI file that states a plausible larger one, it
+ * is that size. To see the header, the first PEEKED bytes are unpacked into `start`, which is too small for the rest.
+ * If the decompressor writes nothing there, `start` keeps its initial bytes, which are not a header. */
 static void find_most(struct libdeflate_decompressor *d, const uint8_t *raw, size_t raw_size, block *b) {
   uint8_t start[PEEKED] = {1};
   size_t taken = 0, made = 0, by_ratio = 0;

@@ -1,4 +1,4 @@
-/* Facts of a run, which data must fit, and remarks about it. */
+/* The values stored with a run (facts), which other data must fit, and remarks on the run. */
 #include "run/facts.h"
 #include "base/number.h"
 #include "run/columns/categories.h"
@@ -24,8 +24,9 @@ void mica__facts_free(mica_run *run) {
   mica__facts_changed(run);
 }
 
-/* Replaces the fact of the same name, or appends a new one. The run then owns the memory that *fact points to. If there
- * are too many facts, or if `good` is false because memory was short, frees the fact and fails. */
+/* Replaces the stored value of the same name, or appends a new one. The run then owns the memory that the members of
+ * *fact point to. If there are too many stored values, or if `good` is false because memory was short, frees that
+ * memory and fails. */
 static mica_status put(mica_run *run, mica__fact *fact, bool good) {
   mica__fact *old = fact->name ? (mica__fact *)mica__run_find_fact(run, fact->name) : NULL;
   if (good && !old && run->facts->count < MICA__FACTS) old = &run->facts->list[run->facts->count++];

@@ -46,8 +46,8 @@ static void choose_way(mica__carried *c) {
   c->words = c->way == MICA__WAY_WORDS ? (int32_t)words : c->way == MICA__WAY_RAGGED;
 }
 
-/* Sets mean and deviation from the configuration's row, if it has them. Otherwise measures them if the column holds
- * pictures or rows of numbers and is not the label. */
+/* Sets mean and deviation from the configuration's row for the column or, for the input, from the configuration itself.
+ * If neither has them, measures them if the column holds pictures or rows of numbers and is not the label. */
 static mica_status normalise(mica_loader *loader, mica__carried *c, const mica_column_config *row, bool input) {
   const mica_column *about = &c->from->about;
   const char *name = loader->dataset->store->name;

@@ -80,7 +80,8 @@ static mica_status note_cell(mica__inference *in, mica__column_seen *c, mica__ce
   return mica__dictionary_add(&c->seen, in->name);
 }
 
-/* In a column of names, words such as NA are names too, although they usually mean a missing cell. */
+/* In a column of names, words such as NA are names too, although they usually mean a missing cell. In other columns
+ * they are missing cells. */
 static mica_status decide_words(mica__inference *in, mica__field *field, mica__column_seen *c) {
   const bool alone = c->texts.count == 0 && (c->word_names.count < 2 || c->numbers > 0);
   const bool names = !alone && (c->numbers == 0 || field->label) && !(field->label && in->config->regression);

@@ -58,7 +58,8 @@ static mica_value twice(mica_nn *nn, const mica_model_config *c, const char *sco
   return x;
 }
 
-/* The number of times to halve the sides; -1, with an error in the graph, if they cannot be halved that often. */
+/* The number of times to halve the sides: c->depth, or if that is 0, as often as they can be halved evenly, at most
+ * USUAL_LEVELS times. -1, with an error in the graph, if c->depth is not possible. */
 static int levels_of(mica_value x, const mica_model_config *c) {
   const mica_shape shape = mica_value_shape(x);
   int64_t sides = 0;

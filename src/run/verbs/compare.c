@@ -1,4 +1,4 @@
-/* Runs side by side: metrics, costs, answers. */
+/* Compares runs on the same data: their metrics, the cost of a prediction, and how far their answers agree. */
 #include "base/clock.h"
 #include "run/columns/columns.h"
 #include "run/composed.h"

@@ -36,7 +36,7 @@ mica_status mica__distil_check_texts(const mica_run *run, const char *fact, cons
   const mica_run *teacher = run->networks->teacher.run;
   size_t count = 0, wanted = 0;
   const char *const *is = mica_run_fact(teacher, fact, &count), *const *want = mica_run_fact(run, fact, &wanted);
-  /* A run with a single answer has no fact "answers", and counts as one. */
+  /* A run with a single answer has no stored value "answers", but its answer counts as one. */
   const size_t least = !strcmp(fact, "answers"), knows = count < least ? least : count;
   if (count != wanted)
     return mica__fail(MICA_E_FORMAT, "the teacher in %s knows %zu %s, but %s has %zu", teacher->folder, knows,
@@ -62,7 +62,8 @@ mica_status mica__distil_check_numbers(const mica_run *run, const char *fact) {
   return MICA_OK;
 }
 
-/* Checks the facts in which the run and its teacher must agree, so that inputs and answers mean the same to both. */
+/* Checks the stored values (run/facts.h) in which the run and its teacher must agree, so that inputs and answers mean
+ * the same to both. */
 static mica_status check_facts(const mica_run *run) {
   static const struct {
     const char *fact, *one, *many;
@@ -202,7 +203,8 @@ static mica_status blindfold(const mica_run *run, const mica_batch_values *batch
   return MICA_OK;
 }
 
-/* Adds to `batch` the inputs that only the teacher asked for, because they are inputs of the graph too. */
+/* Columns that only the teacher reads have become inputs of the graph. Sets their values in `batch` too, so that the
+ * trainer feeds them. */
 static void note_inputs(const mica_batch_values *batch, const mica_batch_values *blind) {
   for (size_t i = 0; i < batch->count; i++)
     for (size_t k = 0; k < blind->count; k++)
@@ -210,7 +212,8 @@ static void note_inputs(const mica_batch_values *batch, const mica_batch_values 
         batch->columns[i].value = blind->columns[k].value;
 }
 
-/* The teacher's output for a batch; for an ONNX model, only the value of the first answer. */
+/* Builds the teacher's network in the graph of `nn` and sets `made` to its answers for a batch. If the teacher is an
+ * ONNX model, only the value of the first answer is set. */
 static mica_status teach(mica_run *run, mica_nn *nn, const mica_batch_values *batch, const mica_objective *own,
                          mica_objective *made) {
   mica__teacher *teacher = &run->networks->teacher;
@@ -259,8 +262,8 @@ static mica_status compare(const mica_run *run, const mica_answer *own, const mi
   return MICA_OK;
 }
 
-/* Answers that are not logits are not divided by a temperature, so a temperature other than the default would have no
- * effect. */
+/* Refuses a temperature other than the default if it would have no effect: only answers that are logits are divided by
+ * it. */
 static mica_status check_temperature(const mica_run *run, const mica_objective *out) {
   const mica_setting_row *row = mica_task_settings(NULL);
   bool softens = false;

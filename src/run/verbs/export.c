@@ -1,4 +1,4 @@
-/* Runs as models in ONNX. */
+/* Exports the network of a run as an ONNX model with metadata. */
 #include "nn/nn.h"
 #include "run/columns/categories.h"
 #include "run/columns/columns.h"
@@ -146,7 +146,7 @@ static size_t columns_of(const mica_run *run, mica_batch_column *columns) {
   return count;
 }
 
-/* Describes what tasks on samples read, and the classes they tell apart. */
+/* Descriptions of the inputs and outputs of models that read pictures or rows of tables. */
 static const mica_onnx_text sample_docs[] = {
     {"image", "a picture: (u8 / 255 - \"mean\") / \"deviation\" of the channel"},
     {"x", "numbers in the order of \"columns\": (number - \"mean\") / \"deviation\"; if the model has \"bases\", "

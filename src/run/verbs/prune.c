@@ -150,7 +150,7 @@ static mica_status check_data(const work *w) {
     size_t count = 0, wanted = 0;
     const char *const *is = mica_run_fact(w->now, facts[k], &count);
     const char *const *want = mica_run_fact(w->base, facts[k], &wanted);
-    /* The fact "tokenizer" holds a kind and a hash. The kind may be written differently, so only the hash is
+    /* The stored value "tokenizer" holds a kind and a hash. The kind may be written differently, so only the hash is
      * compared. */
     for (size_t i = k; count == wanted && i < count; i++)
       if (strcmp(is[i], want[i]) != 0) count = wanted + 1;
@@ -244,8 +244,8 @@ static mica_status note_taylor(work *w, mica_pruning *p, const char *path, const
 
 /* --- steps --- */
 
-/* Finds the channels of the network of tests from all that it computes: the outputs of the step and the sums of a
- * test. */
+/* Finds the channels that the network can lose. The search starts from all that the network of tests computes: the
+ * outputs of the step and the sums of a test. */
 static mica_status find_channels(const work *w, mica_pruning **p) {
   const mica__phase *test = &w->now->trainer->testing;
   return mica_pruning_create_of(test->nn, test->output_values, test->output_count, p);
@@ -298,7 +298,8 @@ static mica_status recover(work *w, int64_t step, int64_t steps) {
                     mica_run_stopped(w->now), (long long)step, (long long)steps, 100 * w->left, w->path);
 }
 
-/* Refuses networks without layers of the library, or whose weights are not f32. */
+/* Refuses runs whose networks cannot be pruned: quantised ones, those trained with rounded weights, published models
+ * and ONNX models. */
 static mica_status check_run(const mica_run *base) {
   if (mica__run_is_quantized(base))
     return mica__fail(MICA_E_UNSUPPORTED, "the run in %s is quantised; prune the run that it was made from",

@@ -146,8 +146,8 @@ mica_status mica__run_copy_tokenizer(const mica_run *run, const mica_run *target
   return status;
 }
 
-/* Writes config.json of the new run: this run's, plus the fact that it is quantised. The layers that are not rounded
- * compute in f32. */
+/* Writes config.json of the new run: this run's, and the number of bits of the quantised weights. The layers that are
+ * not rounded compute in f32. */
 static mica_status write_config(const work *w) {
   mica_run copy = *w->run;
   mica__run_settings settings = *copy.settings;

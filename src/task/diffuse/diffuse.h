@@ -1,5 +1,5 @@
-/* task/diffuse/diffuse.h: pictures drawn from noise. diffuse.c trains, draw.c draws, network.c has settings and
- * network. networks/diffusion.h has the noise and the steps. */
+/* task/diffuse/diffuse.h: pictures drawn from noise. diffuse.c trains, draw.c draws, and network.c has the settings and
+ * builds the network. networks/diffusion.h has the formulas of the noise and of the steps. */
 #ifndef MICA_TASK_DIFFUSE_DIFFUSE_H
 #define MICA_TASK_DIFFUSE_DIFFUSE_H
 
@@ -51,7 +51,7 @@ mica__diffusion mica__diffuse_trained(const mica_run *run);
 /* The network's prediction for noisy pictures x (N, C, H, W) at time (N), of class label (N); the number of classes
  * means "no class". */
 mica_value mica__diffuse_network(mica_nn *nn, const mica_run *run, mica_value x, mica_value time, mica_value label);
-/* The number of classes to draw; 0: the data have one class or none. */
+/* The number of classes that the network tells apart. It is 0 if the data have fewer than two classes. */
 int64_t mica__diffuse_classes(const mica_run *run);
 
 mica_status mica__diffuse_predict(mica_run *run, const mica_run_input *given, mica_report *prediction);

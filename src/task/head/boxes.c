@@ -76,9 +76,11 @@ static void add_losses(const mica__detector_points *p, mica_value z, int32_t cla
   out->metrics[2] = (mica_metric){.name = "centre_loss", .sum = l.of_centre, .weight = l.found};
 }
 
-/* Adds the answers that a student learns from its teacher: the scores of the classes at all points, and boxes and
- * centre-ness only where the teacher finds something. Distances are divided by `found`, like the losses. t: the true
- * answers; NULL in the teacher. */
+/* Adds the answers that a student learns from its teacher:
+ * - the scores of the classes at all points
+ * - centre-ness and boxes, only where the teacher finds something
+ * The differences between student and teacher are divided by `found`, like the losses. t has the true answers; it is
+ * NULL if the batch has none, as in the teacher. */
 static void add_answers(const mica__detector_points *p, mica_value z, int32_t classes, const mica__detector_targets *t,
                         mica_value found, mica_objective *out) {
   mica_value logits = mica_slice(z, 2, 0, classes, 1), sure = {0}, counts = {0};
@@ -129,7 +131,8 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
   add_answers(&p, z, classes, &t, out->weight, out);
 }
 
-/* The box and scores of every point, since ONNX has no operator to choose which of them to keep. */
+/* Exports the box and the scores of every point. The export has no non-maximum suppression: who runs the model must
+ * choose which of the boxes to keep. */
 static void exports(const mica_run *run, mica_value z, mica_objective *out) {
   const int64_t count = outputs(run);
   if (!z.graph) return;

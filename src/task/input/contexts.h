@@ -35,7 +35,7 @@ MICA__FACTS_STRUCT(contexts, CONTEXTS_FACTS);
 
 extern const mica__input mica__input_contexts;
 
-/* Settings and facts of contexts (task/input/contexts_tokens.c). */
+/* Settings and stored values (run/facts.h) of contexts (task/input/contexts_tokens.c). */
 mica__contexts_settings mica__contexts_settings_of(const mica_run *run);
 mica__contexts_facts mica__contexts_facts_of(const mica_run *run);
 
@@ -48,8 +48,8 @@ mica_model_config mica__contexts_network(const mica_run *run);
 
 /* --- tokens (contexts_tokens.c) --- */
 
-/* A text in memory as samples of a column "text": pieces that are encoded independently. The owner is released with the
- * dataset, and also if the call fails. */
+/* Makes a dataset of a text in memory. The samples of its column "text" are pieces of the text, which are encoded
+ * independently. release(owner) is called when the dataset is destroyed, and also if this call fails. */
 mica_status mica__contexts_pieces(const char *name, const unsigned char *text, size_t bytes, void *owner,
                                   void (*release)(void *owner), mica_dataset **data);
 /* Makes the tokenizer of a run whose tokens are not bytes. */

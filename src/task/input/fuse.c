@@ -53,7 +53,8 @@ static const mica__scale scales[] = {
 
 /* --- preparation --- */
 
-/* Sets the facts that name the parts in the data, and the columns of texts and files. */
+/* Stores the names of the parts that the data have, and of the columns of texts and files, with the run
+ * (run/facts.h). */
 static mica_status note_parts(mica_run *run) {
   const mica_dataset *data = run->parts->whole;
   const char *names[MOST_PARTS];
@@ -77,7 +78,7 @@ static mica_status prepare(mica_run *run) {
   MICA_TRY(mica__run_set_defaults(run));
   const mica__fuse_settings s = mica__fuse_settings_of(run);
   MICA_TRY(mica__task_check_network(run));
-  /* The join is a Transformer block, as in encoder. */
+  /* With attention, the join is a Transformer block, so the heads are checked as for the network "encoder". */
   if (s.join == MICA__FUSE_ATTENTION) MICA_TRY(mica__task_check_heads("encoder", s.width, s.heads));
   if (run->parts->whole) MICA_TRY(note_parts(run));
   for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++)

@@ -1,5 +1,6 @@
-/* task/input/fuse.h: several inputs of one row of a table: numbers and classes, a text, a series, a picture, a
- * recording. Each part has an input of its own, whose network gives features; these are joined. */
+/* task/input/fuse.h: several inputs of one row of a table. A row can have numbers and classes, a text, a series, a
+ * picture and a recording; each of these is a part. Each part has an input of its own, whose network computes features.
+ * The features of all parts are joined. */
 #ifndef MICA_TASK_INPUT_FUSE_H
 #define MICA_TASK_INPUT_FUSE_H
 
@@ -28,7 +29,7 @@ enum { MICA__FUSE_CONCAT, MICA__FUSE_ATTENTION };
   SOUND_OWN_SETTINGS(X, S)
 MICA__SETTINGS_STRUCT(fuse, FUSE_SETTINGS);
 
-/* The facts of a part exist if `parts` names it. */
+/* The stored values (run/facts.h) about a part of a sample exist if `parts` names the part. */
 #define FUSE_FACTS(X, S)                                                                                               \
   X(S, TEXTS, parts, .needed = true)                                                                                   \
   X(S, TEXT, label_column, .needed = true)                                                                             \
@@ -56,7 +57,7 @@ mica__fuse_settings mica__fuse_settings_of(const mica_run *run);
 mica__fuse_facts mica__fuse_facts_of(const mica_run *run);
 
 /* A part of a sample that fuse reads. `in` tells whether data have the part, `input` is the input whose members are
- * called for it, and `facts` are the facts that it needs. */
+ * called for it, and `facts` are the stored values (run/facts.h) that it needs. */
 typedef struct mica__fuse_part {
   bool (*in)(const mica_run *run, const mica_dataset *data); /* run may be NULL: no setting is set */
   mica_column_kind kind;                                     /* the kind of the part's column; only if `files` is set */
@@ -65,7 +66,8 @@ typedef struct mica__fuse_part {
   const char *facts[4];
 } mica__fuse_part;
 
-/* All parts in the order of their features; the last has no input (task/input/fuse_parts.c). */
+/* All parts in the order of their features. The last row, whose input is NULL, ends the table
+ * (task/input/fuse_parts.c). */
 extern const mica__fuse_part mica__fuse_parts[];
 bool mica__fuse_part_in(const mica__fuse_part *part, const mica_run *run, const mica_dataset *data);
 /* True if the run has the part. */
@@ -77,12 +79,13 @@ bool mica__fuse_has_series(const mica_run *run, const mica_dataset *data);
 /* True for the column in the setting "text". run NULL: the setting is not set. */
 bool mica__fuse_is_text(const mica_run *run, const mica_dataset *data, size_t column);
 
-/* MICA_E_FORMAT if data do not have the columns of a part. */
+/* MICA_E_FORMAT if the data lack a column of a part that the run has. */
 mica_status mica__fuse_fits(const mica_run *run, const mica_dataset *data);
-/* mica__input.views.derive: one after the other, each part derives its columns from the result of the part before. */
+/* mica__input.views.derive: the parts derive their columns one after the other, each from the result of the part before
+ * it. */
 mica_status mica__fuse_derive(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out);
 
-/* Members of the task (task/input/fuse.c). */
+/* The function for mica__task_row.checks (in fuse.c): checks the stored values (run/facts.h) of all parts. */
 mica_status mica__fuse_checks(const mica_run *run);
 
 #endif

@@ -34,7 +34,7 @@ mica__graph_facts mica__graph_facts_of(const mica_run *run);
 void mica__graph_close(mica_run *run);
 /* mica__input.views.derive (task/input/graph_columns.c). */
 mica_status mica__graph_derive(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out);
-/* Members of the input (task/input/graph_show.c). */
+/* Functions that mica__input_graph points to (in graph_show.c). */
 mica_status mica__graph_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user);
 mica_status mica__graph_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user);
 mica_status mica__graph_show(mica_run *run, mica_report *report, const mica_dataset *data, uint64_t sample,

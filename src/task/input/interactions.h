@@ -1,4 +1,5 @@
-/* task/input/interactions.h: what is known about users and items: ratings, clicks, or which items a user took when. */
+/* task/input/interactions.h: reads what is known about users and items. These are ratings, clicks, or the items that
+ * each user took and when. */
 #ifndef MICA_TASK_INPUT_INTERACTIONS_H
 #define MICA_TASK_INPUT_INTERACTIONS_H
 
@@ -14,7 +15,7 @@
 /* The head builds the network (task/head/ranking.h), because its losses read the tables of users and items. */
 extern const mica__input mica__input_interactions;
 
-/* --- settings and facts --- */
+/* --- settings and stored values --- */
 
 enum { MICA__OBJECTIVE_RATING, MICA__OBJECTIVE_RANKING, MICA__OBJECTIVE_CLICK };
 enum { MICA__SAMPLING_POPULAR, MICA__SAMPLING_EVEN };
@@ -91,33 +92,34 @@ MICA__SETTINGS_STRUCT(recommend, RECOMMEND_SETTINGS);
   X(S, NUMBERS, feature_numbers, .of = "features", .each = 4, MICA__ANY_SIGN)
 MICA__FACTS_STRUCT(recommend, RECOMMEND_FACTS);
 
-/* Settings and facts of a recommending run. */
+/* Settings and stored values (run/facts.h) of a recommending run. */
 mica__recommend_settings mica__recommend_settings_of(const mica_run *run);
 mica__recommend_facts mica__recommend_facts_of(const mica_run *run);
 
 /* --- tables --- */
 
 /* Reads the file at path, or the file of interactions in the folder at path, by the run's settings. If the network uses
- * features, they are read too: for the training data from the tables of users and items, for other data from the run's
- * facts. */
+ * features, they are read too: for the training data from the tables of users and items, for other data from the values
+ * stored with the run (run/facts.h). */
 mica_status mica__recommend_read(const mica_run *run, const char *path, mica__interactions *out);
 /* Reads a file that is not the training data, and calls `each` after every block of lines. Repeated pairs are included.
  * *out is the object that `each` gets; the caller frees it. */
 mica_status mica__recommend_read_each(const mica_run *run, const char *path, mica__interactions *out,
                                       mica__interactions_fn *each, void *user);
-/* Replaces the ids that were given while x was read by the run's ids for the same users and items. */
+/* While x was read, users and items got ids of their own. Replaces them by the run's ids for the same users and
+ * items. */
 mica_status mica__recommend_adopt(mica__interactions *x, const mica_run *run);
 
 /* --- features --- */
 
-/* Sets the facts that describe the columns of features, and the facts with the features of each user and item, in the
+/* Stores with the run (run/facts.h) what the columns of features are, and the features of each user and item, in the
  * order of the run's ids. */
 mica_status mica__features_note(mica_run *run, const mica__features *f, const mica__id_names *users,
                                 const mica__id_names *items);
 /* True if the run has features. */
 bool mica__features_are_noted(const mica_run *run);
-/* Makes features from the run's facts. The features of the user or item with an id are row id - 1. MICA_E_FORMAT if the
- * facts contradict each other. The caller frees *f, even after a failure. */
+/* Makes features from the run's stored values. Row id - 1 holds the features of the user or item with that id.
+ * MICA_E_FORMAT if the stored values contradict each other. The caller frees *f, even after a failure. */
 mica_status mica__features_recall(const mica_run *run, mica__features *f);
 
 /* --- the run --- */
@@ -125,12 +127,12 @@ mica_status mica__features_recall(const mica_run *run, mica__features *f);
 bool mica__recommend_ranks(const mica_run *run);
 /* True if the run learns whether a user takes an item: ratings are 0 and 1. */
 bool mica__recommend_clicks(const mica_run *run);
-/* The network's sizes, from settings and facts. */
+/* The network's sizes, from settings and stored values. */
 mica__recommender mica__recommend_network(const mica_run *run);
 /* The run's trained network. */
 mica__ranker mica__recommend_ranker(const mica_run *run);
-/* The share of the data in the validation part. For rankings, any value above 0 puts the last but one item of each user
- * there. */
+/* The share of the data in the validation part. With the split leave-one-out (the default of rankings), any value above
+ * 0 puts the last but one item of each user there. */
 double mica__recommend_validation(const mica_run *run);
 /* The list length of tests: the setting "top". */
 int64_t mica__recommend_top(const mica_run *run);

@@ -1,5 +1,5 @@
-/* task/input/pairs.h: texts of two languages, and a network that reads one and writes the other: pairs.c prepares them,
- * pairs_tokens.c has tokens and network. */
+/* task/input/pairs.h: texts of two languages, and a network that reads one language and writes the other. pairs.c
+ * prepares the columns and the batches; pairs_tokens.c encodes texts and builds the network. */
 #ifndef MICA_TASK_INPUT_PAIRS_H
 #define MICA_TASK_INPUT_PAIRS_H
 
@@ -43,7 +43,7 @@ MICA__FACTS_STRUCT(pairs, PAIRS_FACTS);
 
 extern const mica__input mica__input_pairs;
 
-/* Settings and facts of pairs of texts. */
+/* Settings and stored values (run/facts.h) of pairs of texts. */
 mica__pairs_settings mica__pairs_settings_of(const mica_run *run);
 mica__pairs_facts mica__pairs_facts_of(const mica_run *run);
 
@@ -55,12 +55,12 @@ int32_t mica__pairs_end(const mica_run *run);
 
 /* A translator with the run's network and tokenizer. */
 mica__translator mica__pairs_translator(const mica_run *run);
-/* Translates all ids (mica__translate). */
+/* Translates all texts in `ids` (mica__translate). */
 mica_status mica__pairs_translate(const mica_run *run, const mica__ids *ids, int64_t beams, double length_penalty,
                                   mica__translations *translations);
 
-/* Adds a text's ids followed by the end token. Texts longer than the context are cut; texts are UTF-8. `name` appears
- * in messages. */
+/* Appends the ids of a UTF-8 text and the end token to `ids`. A text longer than the context is cut. `name` is the
+ * text's name in messages. MICA_E_FORMAT if the text is not UTF-8. */
 mica_status mica__pairs_add(const mica_run *run, const char *name, const char *text, size_t bytes, mica_encoding *work,
                             mica__ids *ids);
 

@@ -1,4 +1,5 @@
-/* task/input/series.h: windows of time series: the rows that a network reads, and the rows that follow them. */
+/* task/input/series.h: windows of time series. A sample has the rows that a network reads, and the rows that follow
+ * them. */
 #ifndef MICA_TASK_INPUT_SERIES_H
 #define MICA_TASK_INPUT_SERIES_H
 
@@ -10,7 +11,7 @@
 
 #include <math.h>
 
-/* All networks except the linear function. */
+/* The condition for settings of all networks except "linear". */
 #define SERIES_NETWORKS "model=gru|lstm|tcn|cnn_gru"
 
 #define SERIES_SETTINGS(X, S)                                                                                          \
@@ -46,15 +47,16 @@ extern const mica__input mica__input_series;
 
 /* Reads the series of a table in memory as the run needs them; no part is chosen yet. */
 mica_status mica__windows_read(const mica_run *run, const char *name, char *content, size_t size, mica__windows *w);
-/* A part of a file, chosen by the settings "test" and "validation", as a dataset of the columns window, level, target,
- * known (1, or 0 for an empty cell and for a series that is unknown at the origin) and season. */
+/* Opens a part of a file, as the settings "test" and "validation" split it. The dataset has the columns "window",
+ * "level", "target", "known" and "season". "known" is 1, or 0 for an empty cell and for a series that has no value
+ * before the forecast. */
 mica_status mica__series_open(const mica_run *run, const char *path, const mica_dataset_config *config,
                               mica_dataset **data);
 /* Sets the series' scales to the run's. */
 mica_status mica__windows_scale(const mica_run *run, mica__windows *w);
 /* Remarks on gaps between the times of a table, and on its empty cells. */
 mica_status mica__windows_remark(mica_run *run, const char *name, const mica__windows *w);
-/* Members of the input (task/input/series_show.c). */
+/* Functions that mica__input_series points to (in series_show.c). */
 mica_status mica__series_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user);
 mica_status mica__series_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user);
 

@@ -6,7 +6,7 @@
 #include "run/composed.h"
 #include "run/fact_fields.h"
 
-/* Settings beside width and dropout. */
+/* The settings that are about sound. The task fuse uses them with a width and a dropout of its own. */
 #define SOUND_OWN_SETTINGS(X, S)                                                                                       \
   X(S, REAL, seconds, "seconds", "1", "S", "seconds from the middle of each recording, padded with zeros",             \
     .low = 0.05, .high = 60, .fixed = true)                                                                            \
@@ -20,7 +20,7 @@
   X(S, REAL, dropout, "dropout", "0.2", "P", "dropout before the last layer", .low = 0, .high = 0.95, .fixed = true)
 MICA__SETTINGS_STRUCT(sound, SOUND_SETTINGS);
 
-/* The fact "input" is one channel and its samples, hence rank 2. */
+/* The stored value "input" is one channel and its samples, hence rank 2. */
 #define SOUND_FACTS(X, S)                                                                                              \
   X(S, NUMBER, rate, .needed = true, .most = 1 << 20)                                                                  \
   X(S, NUMBERS, input, .needed = true)

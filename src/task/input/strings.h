@@ -1,5 +1,6 @@
-/* task/input/strings.h: recordings with their texts, or strings of several of them, read in steps. Data are in
- * strings_data.c and data/sound/strings.c, networks in networks/recogniser.c. */
+/* task/input/strings.h: recordings with their texts. A sample is one recording or a string, which joins several
+ * recordings of one speaker. The network reads it step by step. The data are made in strings_data.c and
+ * data/sound/strings.c, the networks in networks/recogniser.c. */
 #ifndef MICA_TASK_INPUT_STRINGS_H
 #define MICA_TASK_INPUT_STRINGS_H
 
@@ -55,19 +56,23 @@ mica__recogniser mica__strings_network(const mica_run *run);
 
 mica_status mica__strings_open_form(const mica_run *run, const char *path, mica_part part,
                                     const mica__strings_form *form, mica_dataset **data);
-/* Opens a part with columns "sound", zeros after each recording included, and "tokens", the code points of its text. */
+/* Opens a part with two columns: "sound", with zeros after each recording, and "tokens", the code points of its
+ * text. */
 mica_status mica__strings_open(const mica_run *run, const char *path, const mica_dataset_config *config,
                                mica_dataset **data);
-/* Sets the facts "rate" (that of the data, else `rate`), "mean", "deviation", and "alphabet", the letters of all texts
- * of the training part. Checks the texts of training and validation against it. */
+/* Stores these values with the run, and checks the texts of the training and the validation part against the alphabet.
+ *
+ *   rate              the rate of the data or, if they have none, `rate`
+ *   mean, deviation   0 and 1
+ *   alphabet          the letters of all texts of the training part */
 mica_status mica__strings_note(mica_run *run, double rate, mica__strings_time (*time_of)(const mica_run *run));
-/* Sets the fact "speakers" to the names of the training part's speakers; if the data name no speakers, to one empty
- * name. */
+/* Stores the names of the training part's speakers with the run, as "speakers". If the data name no speakers, the list
+ * has one empty name. */
 mica_status mica__strings_note_speakers(mica_run *run);
 /* Checks the texts against the run's alphabet. */
 mica_status mica__strings_fits(const mica_run *run, const mica__strings_time *time, const mica_dataset *data);
 
-/* Members of the input (task/input/strings_show.c). */
+/* Functions that mica__input_strings points to (in strings_show.c). */
 mica_status mica__strings_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user);
 mica_status mica__strings_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user);
 

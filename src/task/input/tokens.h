@@ -39,7 +39,7 @@ MICA__FACTS_STRUCT(tokens, TOKENS_FACTS);
 
 extern const mica__input mica__input_tokens;
 
-/* Settings and facts of texts as tokens (task/input/tokens_fields.c). */
+/* Settings and stored values (run/facts.h) of texts as tokens (task/input/tokens_fields.c). */
 mica__tokens_settings mica__tokens_settings_of(const mica_run *run);
 mica__tokens_facts mica__tokens_facts_of(const mica_run *run);
 

@@ -33,10 +33,10 @@ extern const mica__input mica__input_volume;
 mica__volume_settings mica__volume_settings_of(const mica_run *run);
 mica__volume_facts mica__volume_facts_of(const mica_run *run);
 
-/* The size of the windows of predictions, and how much they overlap. */
+/* The size of the windows, and the share of a window that overlaps the next one in predictions. */
 mica__grid mica__volume_grid(const mica_run *run);
 
-/* Members of the input (task/input/volume_show.c). */
+/* Functions that mica__input_volume points to (in volume_show.c). */
 mica_status mica__volume_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user);
 mica_status mica__volume_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user);
 mica_status mica__volume_join(mica_run *run, const mica_batch_source *source, mica__sample_fn *fn, void *user,

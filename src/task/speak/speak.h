@@ -1,5 +1,5 @@
-/* task/speak/speak.h: speech from texts. speak.c trains, network.c has settings and network, say.c speaks, and voice.c
- * tells whose voice a recording has. */
+/* task/speak/speak.h: speech from texts. speak.c trains, network.c has the settings and the sizes of the network, say.c
+ * speaks, and voice.c tells whose voice a recording has. */
 #ifndef MICA_TASK_SPEAK_SPEAK_H
 #define MICA_TASK_SPEAK_SPEAK_H
 
