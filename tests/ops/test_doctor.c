@@ -259,6 +259,56 @@ START_TEST(a_wrong_launch_is_filed_by_kernel_and_variant) {
 }
 END_TEST
 
+/* --- kernels that are declined --- */
+
+/* Asks for a kernel and then fails, as on a device without a compiler whose bundle lacks the kernel. */
+static mica_status launch_unsupported(mica_queue *queue, const mica__task *task) {
+  int32_t values[MICA__MAX_PARAMS];
+  (void)queue;
+  MICA_TRY(mica__exec_variant(task->problem, &mica__reduce_columns, &mica__reduce_columns.variants[0], values));
+  return mica__fail(MICA_E_UNSUPPORTED, "a test says so");
+}
+
+static mica_status launch_cumsum(mica_queue *queue, const mica__task *task) {
+  (void)queue;
+  return mica__op_cumsum.launch(task->problem);
+}
+
+static mica_status launch_either(const mica__exec *exec) {
+  static const mica__impl lame = {.name = "lame", .decline = takes_all, .launch = launch_unsupported};
+  static const mica__impl good = {.name = "good", .decline = takes_all, .launch = launch_cumsum};
+  static const mica__impl *const list[] = {&lame, &good, NULL};
+  return mica__exec_choose(exec, list, exec, "a test");
+}
+
+static mica_status check_either(mica__check *check) {
+  static const mica__launch_case list[] = {{.inputs = {{MICA_F32, {1, {4}}}}, .input_count = 1, .terms = 4}};
+  mica__op either = mica__op_cumsum;
+  either.launch = launch_either;
+  return mica__check_launches_on(check, &either, "either", MICA__ON_CPU, list, 1);
+}
+
+static void note_either(void *user, const mica_doctor_line *line) {
+  size_t *seen = user;
+  const bool lame = !strcmp(line->kernel, "reduce_columns"), good = !strcmp(line->kernel, "cumulative");
+  seen[0] += lame && line->status == MICA_E_UNSUPPORTED;
+  seen[1] += good && line->status == MICA_OK;
+  seen[2] += lame && line->status != MICA_E_UNSUPPORTED;
+}
+
+/* A kernel that did not run is skipped, not right, although another implementation gave the result. */
+START_TEST(a_kernel_that_did_not_run_is_not_right) {
+  mica__op op = mica__op_cumsum;
+  mica_doctor_summary summary = {0};
+  size_t seen[3] = {0};
+  op.check = check_either;
+  ck_ok(mica__check_run(test_engine(), &op, MICA__CHECK_QUICK, note_either, seen, &summary));
+  ck_assert_uint_eq(seen[0], 1);
+  ck_assert_uint_eq(seen[1], 1);
+  ck_assert_uint_eq(seen[2], 0);
+}
+END_TEST
+
 /* --- kernels that do not build --- */
 
 static void fault_begin(void) { fault_install(mica__cl_loader()); }
@@ -448,7 +498,8 @@ TEST_GROUPS(DEVICE,
             EACH(NULL, NULL, a_variant_in_quarantine_is_not_chosen,
                  a_check_takes_vectors_and_instructions_that_the_device_has, an_examination_passes_and_acquits,
                  launches_heed_the_quarantine, an_implementation_gets_the_variant_that_is_left,
-                 copies_heed_the_quarantine, a_wrong_launch_is_filed_by_kernel_and_variant),
+                 copies_heed_the_quarantine, a_wrong_launch_is_filed_by_kernel_and_variant,
+                 a_kernel_that_did_not_run_is_not_right),
             EACH(fault_begin, fault_remove, a_kernel_that_does_not_build_fails_its_check,
                  memory_that_is_short_quarantines_nothing),
             EACH(NULL, NULL, every_implementation_has_cases, both_types_of_bytes_reach_the_kernel_of_rows,

@@ -1,6 +1,7 @@
 #include "ops/select/choice.h"
 
 #include "base/error.h"
+#include "ops/select/launch_check.h"
 #include "runtime/compiler.h"
 #include "runtime/launch.h"
 
@@ -232,11 +233,18 @@ static mica_status launch_named(mica_queue *queue, const mica__impl *const *list
   return mica__fail(MICA_E_UNSUPPORTED, "no implementation of the op has a variant \"%s\"", name);
 }
 
+/* Marks the kernels from number `first` on as declined: their launch failed, and another implementation goes on. */
+static void note_declined(mica__launch_notes *notes, size_t first) {
+  for (size_t n = first; notes && n < notes->count; n++)
+    if (!notes->list[n].fault) notes->list[n].fault = "its launch is not supported on this device";
+}
+
 mica_status mica__choose_for_check(mica_queue *queue, const mica__impl *const *list, const void *problem,
-                                   const char *variant) {
+                                   const char *variant, mica__launch_notes *notes) {
   mica_engine *engine = mica__queue_engine(queue);
   if (variant) return launch_named(queue, list, problem, variant);
   for (;; list++) {
+    const size_t noted = notes ? notes->count : 0;
     mica__task task = {.problem = problem, .device = mica_engine_device(engine), .engine = engine};
     if (list[1] && declines(*list, &task)) continue;
     mica__attempt_begin();
@@ -244,6 +252,7 @@ mica_status mica__choose_for_check(mica_queue *queue, const mica__impl *const *l
     if (status != MICA_OK && (status != MICA_E_UNSUPPORTED || !list[1])) return mica__attempt_pass(status);
     mica__attempt_end();
     if (status == MICA_OK) return status;
+    note_declined(notes, noted);
   }
 }
 

@@ -11,6 +11,8 @@
 
 #include <stddef.h>
 
+struct mica__launch_notes; /* ops/select/launch_check.h */
+
 typedef struct mica__choice {
   const mica__impl *impl;
   const mica__variant *base; /* if NULL, the implementation decides by itself for each problem */
@@ -57,11 +59,12 @@ mica_status mica__choose_and_launch(mica_queue *queue, const mica__impl *const *
 
 /* For checks: queues a launch of the first implementation that takes the problem, even if it is in quarantine. If that
  * launch fails with MICA_E_UNSUPPORTED, tries the next implementation; a kernel that does not build fails the check.
+ * In `notes` (may be NULL) the kernels that such a launch asked for then count as declined.
  *
  * If `variant` is a name, launches the implementation that has a variant of this name, even if it would decline the
  * problem. MICA_E_UNSUPPORTED if no implementation has it. */
 mica_status mica__choose_for_check(mica_queue *queue, const mica__impl *const *list, const void *problem,
-                                   const char *variant);
+                                   const char *variant, struct mica__launch_notes *notes);
 
 /* Queues the choice for a problem that mica__choice_is_open allows. */
 mica_status mica__choice_launch(mica_queue *queue, const mica__choice *choice, const void *problem);

@@ -70,7 +70,7 @@ bool mica__exec_takes(const mica__exec *exec, const mica__kernel_desc *desc) {
 mica_status mica__exec_choose(const mica__exec *exec, const mica__impl *const *list, const void *problem,
                               const char *key) {
   if (!exec->classes) return mica__choose_and_launch(exec->queue, list, problem, key);
-  return mica__choose_for_check(exec->queue, list, problem, exec->variant);
+  return mica__choose_for_check(exec->queue, list, problem, exec->variant, exec->notes);
 }
 
 unsigned mica__exec_class(const mica__exec *exec) {
