@@ -2,6 +2,7 @@
 #include "base/number.h"
 #include "text/grammar/schema.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -92,7 +93,7 @@ static bool all(const mica__object *list, bool (*holds)(const mica__object *)) {
 static bool is_text(const mica__object *v) { return v->kind == MICA__OBJECT_TEXT; }
 
 static bool is_count(const mica__object *v) {
-  if (v->kind == MICA__OBJECT_FLOAT) return v->as.number >= 0 && v->as.number == (double)(int64_t)v->as.number;
+  if (v->kind == MICA__OBJECT_FLOAT) return v->as.number >= 0 && v->as.number == floor(v->as.number);
   return (v->kind == MICA__OBJECT_INTEGER && v->as.integer >= 0) ||
          (v->kind == MICA__OBJECT_BIG && v->as.text[0] != '-');
 }

@@ -101,15 +101,13 @@ static mica_status read_schema(mica__grammar_schema *s, const char *json, size_t
   MICA_TRY(mica__schema_rule(s, &root, 1, &rule));
   for (; s->goals_done < s->goal_count; s->goals_done++) {
     const mica__goal goal = s->goals[s->goals_done];
-    const mica_status status = write_goal(s, &goal);
-    if (status != MICA_OK) return status;
-    if (s->automaton->status != MICA_OK) {
-      const mica__object *at = goal.count ? goal.schemas[0] : root;
-      return s->automaton->status == MICA_E_UNSUPPORTED
-                 ? mica__schema_fail(s, at, NULL, MICA_E_UNSUPPORTED,
-                                     "with this part, the schema needs more than %d states", MICA__MOST_GRAMMAR_STATES)
-                 : s->automaton->status;
-    }
+    mica_status status = write_goal(s, &goal);
+    if (status == MICA_OK) status = s->automaton->status;
+    if (status == MICA_E_UNSUPPORTED && s->automaton->status == MICA_E_UNSUPPORTED)
+      return mica__schema_fail(s, goal.count ? goal.schemas[0] : root, NULL, MICA_E_UNSUPPORTED,
+                               "with this part, the schema needs more than %d states or %d edges",
+                               MICA__MOST_GRAMMAR_STATES, MICA__MOST_GRAMMAR_EDGES);
+    MICA_TRY(status);
   }
   return MICA_OK;
 }
