@@ -128,6 +128,9 @@ static mica_status check_bytes(const char *name, uint64_t rest, mica__npy *npy) 
   char text[MICA_SHAPE_TEXT];
   bool fits = true;
   npy->bytes = mica_dtype_size(npy->dtype);
+  /* Check for zeros first: (2^40, 2^40, 0) has no elements, so its product must not count as an overflow. */
+  for (int32_t i = 0; i < npy->shape.rank; i++)
+    if (npy->shape.dim[i] == 0) npy->bytes = 0;
   for (int32_t i = 0; i < npy->shape.rank; i++)
     fits = fits && (uint64_t)npy->shape.dim[i] <= SIZE_MAX &&
            mica__mul_size(npy->bytes, (uint64_t)npy->shape.dim[i], &npy->bytes);

@@ -47,6 +47,8 @@ static const struct {
     {MICA_BOOL, {1, {3}}, flags, sizeof flags, "|b1", "(3,)"},
     {MICA_U8, {3, {1, 6, 2}}, numbers, sizeof numbers, "|u1", "(1, 6, 2)"},
     {MICA_F32, {2, {0, 4}}, &half, 0, "<f4", "(0, 4)"},
+    {MICA_F64, {3, {(int64_t)1 << 40, (int64_t)1 << 40, 0}}, &half, 0, "<f8", "(1099511627776, 1099511627776, 0)"},
+    {MICA_F64, {3, {0, (int64_t)1 << 40, (int64_t)1 << 40}}, &half, 0, "<f8", "(0, 1099511627776, 1099511627776)"},
 };
 #define ARRAYS ((int)(sizeof arrays / sizeof *arrays))
 
@@ -132,6 +134,8 @@ static const struct {
     {"{\"shape\":(2,3,),\"fortran_order\":False,\"descr\":\"|u1\"}\n", NULL},
     {" { 'shape' : ( 6L , ) , 'descr' : '|u1' , 'fortran_order' : False } \n", NULL},
     {"{'descr': '|u1', 'fortran_order': False, 'shape': (2, 4), }", "is truncated: it has 6 bytes of data"},
+    {"{'descr': '|u1', 'fortran_order': False, 'shape': (1099511627776, 1099511627776), }", "is truncated: it has 6"},
+    {"{'descr': '|u1', 'fortran_order': False, 'shape': (1099511627776, 1099511627776, 0), }", "has 6 bytes more than"},
     {"{'descr': '|u1', 'fortran_order': False, 'shape': (5,), }", "has 1 bytes more than its u8 (5) needs"},
     {"{'descr': '|u1', 'fortran_order': False, 'shape': (6,), 'shape': (2,), }", "two values of 'shape'"},
     {"{'descr': '|u1', 'fortran_order': False, 'x': '\\'shape\\': (9, 9)', 'shape': (6,), }", "unknown key 'x'"},
