@@ -55,6 +55,28 @@ START_TEST(orientation_is_read) {
 }
 END_TEST
 
+/* A marker may be preceded by any number of bytes 0xff. */
+START_TEST(orientation_is_read_after_fill_bytes) {
+  static const int counts[] = {1, 2, 7};
+  for (int orientation = 1; orientation <= 8; orientation++)
+    for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
+      uint8_t file[64];
+      int32_t height = 0, width = 0;
+      const size_t fill = (size_t)counts[k], size = make_jpeg(file, orientation, true) + fill;
+      memmove(file + 2 + fill, file + 2, size - fill - 2);
+      memset(file + 2, 0xff, fill);
+      ck_assert_int_eq(mica__image_orientation(file, size), orientation);
+      ck_assert(mica__image_size(file, size, &height, &width));
+      ck_assert_int_eq(height, orientation >= 5 ? 2 : 3);
+      ck_assert_int_eq(width, orientation >= 5 ? 3 : 2);
+      for (size_t cut = 0; cut < 38 + fill; cut++) ck_assert_int_eq(mica__image_orientation(file, cut), 1);
+    }
+  uint8_t end[8];
+  memset(end, 0xff, sizeof end);
+  ck_assert_int_eq(mica__image_orientation(end, sizeof end), 1);
+}
+END_TEST
+
 /* Integers of any width, as Pillow reads them: LONG, signed SHORT and signed LONG. */
 START_TEST(orientation_of_another_type_is_read) {
   static const int types[] = {4, 8, 9};
@@ -322,7 +344,7 @@ START_TEST(a_picture_comes_back) {
 END_TEST
 
 TESTS(ANYWHERE, NULL, NULL, print_is_named, a_picture_comes_back, IF(PNG, one_with_colours_makes_all_coloured),
-      sides_are_found_behind_filling_bytes, orientation_is_read, orientation_of_another_type_is_read,
-      broken_exif_is_upright, pictures_are_rotated, orientation_of_png_is_read, IF(PNG, png_is_rotated), alpha_is_found,
-      IF(PNG, pictures_with_alpha_are_counted), IF(PNG, many_pictures_are_looked_at_evenly),
-      IF(PNG, files_of_other_kinds_are_named))
+      sides_are_found_behind_filling_bytes, orientation_is_read, orientation_is_read_after_fill_bytes,
+      orientation_of_another_type_is_read, broken_exif_is_upright, pictures_are_rotated, orientation_of_png_is_read,
+      IF(PNG, png_is_rotated), alpha_is_found, IF(PNG, pictures_with_alpha_are_counted),
+      IF(PNG, many_pictures_are_looked_at_evenly), IF(PNG, files_of_other_kinds_are_named))

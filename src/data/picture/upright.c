@@ -50,7 +50,10 @@ static int png_orientation(const uint8_t *bytes, size_t size) {
 
 /* In a JPEG file, EXIF is in a segment with marker E1 whose content begins with "Exif" and two zero bytes. */
 static int jpeg_orientation(const uint8_t *bytes, size_t size) {
-  for (size_t at = 2; at + 4 <= size && bytes[at] == 0xff && bytes[at + 1] != 0xda;) {
+  for (size_t at = 2; at + 4 <= size && bytes[at] == 0xff;) {
+    /* A marker may be preceded by any number of bytes 0xff. */
+    while (at + 4 < size && bytes[at + 1] == 0xff) at++;
+    if (bytes[at + 1] == 0xda) break;
     const size_t length = number(bytes + at + 2, 2, false), end = at + 2 + length;
     if (length < 2 || end > size) break;
     if (bytes[at + 1] == 0xe1 && length >= 8 && !memcmp(bytes + at + 4, "Exif\0\0", 6))
