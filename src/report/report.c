@@ -298,14 +298,20 @@ static bool has_labels(const section *s) {
   return false;
 }
 
+static bool has_prediction(const section *s) {
+  for (size_t k = 0; k < s->count; k++)
+    if (!strcmp(s->items[k].name, "prediction")) return true;
+  return false;
+}
+
 /* Writes a section's predicted labels, likeliest class, number or text as "prediction". */
 static void add_prediction(mica__text *json, const section *s) {
   static const char *const plain[] = {"value", "text", "translation"};
   const bool several = has_labels(s);
+  if (has_prediction(s)) return;
   for (size_t k = 0; k < s->count; k++) {
     const mica_item *item = &s->items[k];
     bool is = false;
-    if (!strcmp(item->name, "prediction")) return;
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) is = is || !strcmp(item->name, plain[i]);
     const bool choice =
         item->kind == MICA_ITEM_KIND_CHOICES && !strcmp(item->name, "classes") && item->rows && !several;

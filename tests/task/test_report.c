@@ -61,6 +61,44 @@ START_TEST(every_kind_is_json) {
 }
 END_TEST
 
+/* The member "prediction" is there once, from whichever item and in whichever order. */
+START_TEST(a_prediction_is_written_once) {
+  static const char *const names[] = {"a", "b"};
+  static const double numbers[] = {0.75, 0.25}, labels[] = {0.75, 0.5, 1, 0.25, 0.5, 0};
+  const mica_item sources[] = {{.kind = MICA_ITEM_KIND_NUMBER, .name = "value", .number = 2},
+                               {.kind = MICA_ITEM_KIND_TEXT, .name = "text", .text = "x"},
+                               {.kind = MICA_ITEM_KIND_TEXT, .name = "translation", .text = "y"},
+                               {.kind = MICA_ITEM_KIND_CHOICES,
+                                .name = "classes",
+                                .rows = 2,
+                                .columns = 1,
+                                .row_names = names,
+                                .numbers = numbers},
+                               {.kind = MICA_ITEM_KIND_LABELS,
+                                .name = "labels",
+                                .rows = 2,
+                                .columns = 3,
+                                .row_names = names,
+                                .numbers = labels}};
+  for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
+    for (int order = 0; order < 3; order++) { /* no item "prediction"; it comes first; it comes last */
+      mica_report *one = NULL;
+      char *json = NULL;
+      ck_ok(mica_report_create(&one));
+      ck_ok(mica_report_begin(one, "s"));
+      if (order == 1) ck_ok(mica_report_add_number(one, "prediction", 7));
+      ck_ok(mica_report_add(one, &sources[i]));
+      if (order == 2) ck_ok(mica_report_add_number(one, "prediction", 7));
+      ck_ok(mica_report_json(one, "samples", "", &json));
+      const char *first = strstr(json, "\"prediction\": ");
+      ck_assert_msg(first && !strstr(first + 1, "\"prediction\": "), "%s", json);
+      ck_assert_msg((order != 0) == !strncmp(first, "\"prediction\": 7", 15), "%s", json);
+      mica_free(json);
+      mica_report_destroy(one);
+    }
+}
+END_TEST
+
 START_TEST(columns_of_numbers_are_numbers) {
   static const char *const columns[] = {"said", "edits"}, *const cells[] = {"1", "2.72", "", NULL};
   static const double numbers[] = {7, 2.7182818284, 7, NAN};
@@ -118,5 +156,5 @@ START_TEST(metrics_are_plain_values) {
 }
 END_TEST
 
-TESTS(ANYWHERE, setup, teardown, every_kind_is_json, columns_of_numbers_are_numbers, what_lacks_its_parts_is_refused,
-      metrics_are_plain_values)
+TESTS(ANYWHERE, setup, teardown, every_kind_is_json, a_prediction_is_written_once, columns_of_numbers_are_numbers,
+      what_lacks_its_parts_is_refused, metrics_are_plain_values)
