@@ -562,8 +562,39 @@ START_TEST(a_graph_takes_no_cuts) {
 }
 END_TEST
 
+/* y = -x, row by row: a scan over the rows, whose number only a runner knows. */
+START_TEST(a_graph_needs_a_known_number_of_slices) {
+  mica__text text = graph_of((const char *[]){NULL}), scan = with_number("Scan x > y", "num_scan_inputs", 1);
+  mica__text body =
+      wire_body("body", (const char *[]){"v", NULL}, (const char *[]){"w", NULL}, (const char *[]){"Neg v > w", NULL});
+  wire_inside(&scan, WIRE_NODE_ATTRIBUTE, &body);
+  wire_inside(&text, WIRE_GRAPH_NODE, &scan);
+  program p = start(&text, NULL);
+  const float x[8] = {1, -2, 3, 4, 5, 6, 7, 8};
+  float y[8];
+  ck_ok(run(&p, x, 2));
+  ck_assert_int_eq(fetch(&p, y), 8);
+  for (int i = 0; i < 8; i++) ck_assert_float_eq(y[i], -x[i]);
+  for (int open = 0; open < 2; open++) {
+    mica_graph *graph = NULL;
+    mica_onnx_parameter *parameters = NULL;
+    size_t count = 0;
+    mica_value output;
+    ck_ok(mica_graph_create(&graph));
+    mica_value input = mica_input(graph, "in", MICA_F32, MICA_SHAPE(open ? MICA_DYNAMIC : 3, 4));
+    const mica_status status = mica_onnx_build(p.model, graph, &input, 1, &output, 1, NULL, &parameters, &count);
+    ck_assert_int_eq(status, open ? MICA_E_UNSUPPORTED : MICA_OK);
+    if (open) ck_assert_msg(strstr(mica_error_message(), "give inputs of fixed shapes"), "%s", mica_error_message());
+    mica_free(parameters);
+    mica_graph_destroy(graph);
+  }
+  end(&p);
+}
+END_TEST
+
 TESTS(BOTH(NEEDS(ONNX), DEVICE), NULL, NULL, a_branch_is_lowered_when_it_is_first_taken, a_loop_ends_by_data,
       a_list_grows_in_a_loop, a_branch_gives_a_list, a_loop_of_ten_thousand_trips_takes_bounded_memory,
       memory_is_steady_over_many_shapes, large_integers_are_different, indices_are_looked_at_for_the_way_that_is_taken,
       outputs_are_written_where_they_are_bound, outputs_are_no_tensors_of_the_callers, a_caller_defines_operators,
-      a_model_stands_in_a_graph, a_model_of_f16_with_constants_is_built_in_f32, a_graph_takes_no_cuts)
+      a_model_stands_in_a_graph, a_model_of_f16_with_constants_is_built_in_f32, a_graph_takes_no_cuts,
+      a_graph_needs_a_known_number_of_slices)

@@ -62,10 +62,13 @@ static mica_status count_trips(mica__lowering *l, const mica__onnx_node *node, s
     mica_shape shape = mica_value_shape(values[s->states + k]);
     if (!mica__lower_axis(l, node, shape.rank, &s->axis_in[k])) return l->status;
     int64_t extent = shape.dim[s->axis_in[k]];
+    if (extent < 0)
+      return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                              "the number of slices is not known; give inputs of fixed shapes");
     if (k && extent != s->trips)
       return mica__lower_fail(l, node, MICA_E_SHAPE,
-                              "the operands have %lld and %lld slices (-1: not known), but must have equally many",
-                              (long long)s->trips, (long long)extent);
+                              "the operands have %lld and %lld slices, but must have equally many", (long long)s->trips,
+                              (long long)extent);
     s->trips = extent;
   }
   return MICA_OK;
