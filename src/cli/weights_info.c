@@ -60,6 +60,13 @@ static size_t shown(mica_gguf_text text) {
   return n;
 }
 
+/* Element i of a value of the kind U64. mica_gguf_integer cannot return numbers from 2^63 on. */
+static uint64_t unsigned_at(const mica_gguf_value *value, size_t i) {
+  uint64_t number;
+  memcpy(&number, (const char *)value->data + i * sizeof number, sizeof number);
+  return number;
+}
+
 static void print_element(const mica_gguf_value *value, size_t i) {
   const mica_gguf_text text = mica_gguf_text_at(value, i);
   switch (value->kind) {
@@ -72,6 +79,7 @@ static void print_element(const mica_gguf_value *value, size_t i) {
   case MICA_GGUF_KIND_BOOL: printf("%s", mica_gguf_integer(value, i) ? "true" : "false"); break;
   case MICA_GGUF_KIND_F32: printf("%.9g", mica_gguf_number(value, i)); break;
   case MICA_GGUF_KIND_F64: printf("%.17g", mica_gguf_number(value, i)); break;
+  case MICA_GGUF_KIND_U64: printf("%" PRIu64, unsigned_at(value, i)); break;
   default: printf("%" PRId64, mica_gguf_integer(value, i));
   }
 }
@@ -168,6 +176,7 @@ static void add_element(cli_json *json, cJSON *list, const char *key, const mica
   case MICA_GGUF_KIND_BOOL: cli_json_bool(json, list, key, integer != 0); break;
   case MICA_GGUF_KIND_F32:
   case MICA_GGUF_KIND_F64: cli_json_real(json, list, key, mica_gguf_number(value, i)); break;
+  case MICA_GGUF_KIND_U64: cli_json_integer(json, list, key, unsigned_at(value, i)); break;
   default:
     if (integer < 0)
       cli_json_real(json, list, key, (double)integer);

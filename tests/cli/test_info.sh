@@ -26,6 +26,23 @@ gguf() {
   number 32 0; number 32 0
 }
 gguf >"$work/x.gguf"
+# bytes N B: N bytes of value B.
+bytes() {
+  left=$1
+  while [ $left -gt 0 ]; do number 1 "$2"; left=$((left - 1)); done
+}
+# integers: keys with the largest u64, an array of 2^63 and 1, and an i64 of -1.
+integers() {
+  printf GGUF; number 4 3; number 8 0; number 8 3
+  text most; number 4 10; bytes 8 255
+  text halves; number 4 9; number 4 10; number 8 2; bytes 7 0; number 1 128; number 8 1
+  text less; number 4 11; bytes 8 255
+}
+integers >"$work/integers.gguf"
+run info "$work/integers.gguf"
+ends 0 '*most *u64 *18446744073709551615*halves *u64[[]2] *9223372036854775808, 1*less *i64 *-1*' ''
+run info "$work/integers.gguf" --json
+ends 0 '*"most":?18446744073709551615,*"first":?[[]9223372036854775808, 1]*"less":?-1*' ''
 run info "$work/x.gguf"
 ends 0 '*network *llama: 30 layers of width 96, 6 heads of size 16, swiglu of 384*64 tokens of a vocabulary of 200*' ''
 ends 0 '*weights *x.gguf: the tensor "token_embd.weight" of the family llama is missing*' ''
