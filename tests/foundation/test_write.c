@@ -245,6 +245,28 @@ START_TEST(tokenizers_come_back) {
 }
 END_TEST
 
+/* Only "<0x", two hexadecimal digits and ">" are a byte token; type 6 in the file. */
+START_TEST(byte_tokens_are_told_from_others) {
+  static const char json[] =
+      "{\"decoder\":{\"type\":\"Fuse\"},\"model\":{\"type\":\"BPE\",\"unk_token\":\"<unk>\",\"byte_fallback\":true,"
+      "\"vocab\":{\"<unk>\":0,\"<0xC3>\":1,\"<0xa9>\":2,\"<0x+A>\":3,\"<0x A>\":4,\"<0x-1>\":5,\"<0x0A \":6,"
+      "\"<0x0x>\":7,\"<0xG0>\":8,\"<0x0A>>\":9,\"<0xA>\":10},\"merges\":[]}}";
+  mica_gguf_keys *keys = NULL;
+  mica_gguf *file = NULL;
+  size_t n = 0;
+  ck_ok(mica_gguf_keys_create(&keys));
+  ck_ok(mica_tokenizer_gguf_keys("json", json, strlen(json), 11, keys));
+  const mica_gguf_value *list = mica_gguf_keys_list(keys, &n);
+  ck_ok(mica_gguf_write(files_path("bytes.gguf"), list, n, NULL, 0));
+  mica_gguf_keys_destroy(keys);
+  ck_ok(mica_gguf_open(files_path("bytes.gguf"), &file));
+  const mica_gguf_value *types = mica_gguf_find(file, "tokenizer.ggml.token_type");
+  for (size_t i = 0; i < 11; i++)
+    ck_assert_msg(mica_gguf_integer(types, i) == (i == 0 ? 2 : i < 3 ? 6 : 1), "token %zu", i);
+  mica_gguf_close(file);
+}
+END_TEST
+
 START_TEST(wrong_tokenizers_are_refused) {
   static const struct {
     const char *json, *sentence;
@@ -267,4 +289,4 @@ END_TEST
 TESTS(BOTH(NEEDS(CJSON), DEVICE), NULL, NULL, LOOP(a_folder_gives_the_same_logits, 0, FOLDERS),
       wider_types_lose_nothing, blocks_are_near, the_output_layer_gets_six_bits, a_file_keeps_its_bytes,
       what_cannot_be_written_is_refused, IF(PCRE2, IF(UTF8PROC, tokenizers_come_back)),
-      IF(PCRE2, IF(UTF8PROC, wrong_tokenizers_are_refused)))
+      IF(PCRE2, IF(UTF8PROC, byte_tokens_are_told_from_others)), IF(PCRE2, IF(UTF8PROC, wrong_tokenizers_are_refused)))

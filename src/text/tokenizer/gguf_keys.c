@@ -66,10 +66,10 @@ static mica_status set_token(vocabulary *v, const char *text, const cJSON *id, i
   return MICA_OK;
 }
 
+/* True for a token such as <0x0A>. */
 static bool is_byte(const char *text) {
-  unsigned byte;
-  char end;
-  return strlen(text) == 6 && sscanf(text, "<0x%2X%c", &byte, &end) == 2 && end == '>';
+  return strlen(text) == 6 && !memcmp(text, "<0x", 3) && strspn(text + 3, "0123456789abcdefABCDEF") == 2 &&
+         text[5] == '>';
 }
 
 static mica_status read_tokens(vocabulary *v) {
