@@ -51,6 +51,7 @@ typedef struct writings {
   writing *list;
   const char *first; /* the first prompt */
   bool live;         /* the first text is shown as it grows */
+  bool begun;        /* the first prompt has been shown */
   bool terminal;     /* control characters are printed as '?' */
   bool failed;
 } writings;
@@ -60,6 +61,11 @@ static void show(const writings *w, const char *bytes, size_t count) {
     const unsigned char c = (unsigned char)bytes[i];
     putchar(w->terminal && ((c < ' ' && c != '\n' && c != '\t') || c == 0x7f) ? '?' : c);
   }
+}
+
+static void show_first_prompt(writings *w) {
+  if (!w->begun) show(w, w->first, strlen(w->first));
+  w->begun = true;
 }
 
 static bool take(void *user, size_t prompt, const char *bytes, size_t count) {
@@ -77,7 +83,7 @@ static bool take(void *user, size_t prompt, const char *bytes, size_t count) {
   own->count += count;
   own->bytes[own->count] = '\0';
   if (w->live && prompt == 0) {
-    if (own->count == count) show(w, w->first, strlen(w->first));
+    show_first_prompt(w);
     show(w, bytes, count);
     fflush(stdout);
   }
@@ -97,8 +103,9 @@ static int print_json(const cli_command *self, const mica_run *run, const struct
   return cli_json_print_line(&json, self);
 }
 
-/* Prints the other texts; the first one has been shown already. */
-static void print_rest(const struct values *v, const writings *w) {
+/* Prints the other texts. The first one has been shown already, but for its prompt if nothing was generated. */
+static void print_rest(const struct values *v, writings *w) {
+  show_first_prompt(w);
   putchar('\n');
   for (size_t i = 1; i < v->prompts.count; i++) {
     putchar('\n');
@@ -118,7 +125,7 @@ static int write_texts(const cli_command *self, const struct values *v, mica_run
   if (status == CLI_OK && !run) {
     status = cli_model_continue(self, v->model, v->adapter, v->device, v->schema, cli_cache_form(v->cache), texts);
   } else if (status == CLI_OK && mica_run_generate(run, texts) != MICA_OK) {
-    if (w.live && w.list[0].count) putchar('\n');
+    if (w.begun) putchar('\n');
     status = cli_fail_library(self);
   }
   if (status == CLI_OK && w.failed) status = cli_fail(self, "there is not enough memory");

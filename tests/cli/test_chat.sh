@@ -106,6 +106,16 @@ wait $chat || fault "exit status $?: $(cat "$work/err")"
 # --- generate, and models that cannot ---
 run generate --model "$model" --prompt abc --prompt xyz --length 5 --json
 [ "$status" = 0 ] && printf '%s' "$out" | grep -q '"prompt":"xyz","text":"' || fault "$out $err"
+# A prompt is shown once, even if nothing is generated: the first token is the end of the text with some seed.
+seed=1
+while [ $seed -lt 40 ]; do
+  run generate --model "$model" --prompt abc --length 1 --temperature 3 --seed $seed --json
+  case $out in *'"text":""'*) break ;; esac
+  seed=$((seed + 1))
+done
+[ $seed -lt 40 ] || fault 'every seed generates a text'
+run generate --model "$model" --prompt abc --length 1 --temperature 3 --seed $seed
+[ "$status" = 0 ] && [ "$out" = abc ] || fault "not the prompt alone: $out $err"
 printf '{"type": "object", "properties": {"n": {"type": "integer", "minimum": 3, "maximum": 7},
 "yes": {"type": "boolean"}},
 "required": ["n", "yes"], "additionalProperties": false}' >"$work/schema.json"
