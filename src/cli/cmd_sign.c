@@ -146,7 +146,8 @@ static int make_key(const cli_command *self, const struct values *v) {
   cli_wipe(again, sizeof again);
   if (fault) return cli_fail(self, "%s", fault);
   if (status != MICA_OK) return cli_fail_library(self);
-  printf("%s.key is secret; give %s.pub to those who check\n", v->new_key, v->new_key);
+  const char *name = cli_clean(v->new_key);
+  printf("%s.key is secret; give %s.pub to those who check\n", name, name);
   return CLI_OK;
 }
 

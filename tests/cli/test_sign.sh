@@ -28,6 +28,8 @@ esac
 ends 0 'v.key is secret; give v.pub to those who check' ''
 run sign --new-key v --no-password
 ends 1 '' '*v.* exists already*'
+run sign --new-key "$(printf 'x\033[31m')" --no-password
+ends 0 'x[?][[]31m.key is secret; give x[?][[]31m.pub to those who check' ''
 run sign --new-key w </dev/null
 ends 1 '' '*there is no password*'
 ran='mica sign --new-key w'
