@@ -47,7 +47,7 @@ static bool may_split(const mica__launch *launch) {
   return launch->local[0] && !launch->is_whole && (kernel->file || kernel->generated);
 }
 
-/* Makes parts of at most `most` groups: fewer in the last dimension, then in the one before it. */
+/* Reduces a part to at most `most` groups. Takes groups away in the last dimension first, then in the one before it. */
 static void cap(size_t part[3], double most) {
   for (int d = 2; d >= 0; d--) {
     double groups = (double)part[0] * (double)part[1] * (double)part[2];

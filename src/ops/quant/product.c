@@ -67,8 +67,8 @@ static const mica__variant amx_variants[] = {
      .values = {MICA__INT8_VALUES, 0, 0, 0, 0, 1, 1, 0, 0, 0, 32, 32}},
     {.name = "emulated_amx", .values = {MICA__INT8_VALUES, 0, 0, 0, 0, 1, 0, 0, 0, 0, 32, 32}},
 };
-/* One kernel source with four descriptors, one per instruction set, so that each can be declined or put in quarantine
- * separately. */
+/* One kernel source with four descriptors, one per instruction set, so that each can be declined, or marked as wrong
+ * (runtime/tuning.h), separately. */
 const mica__kernel_desc mica__int8_cpu_kernel = {
     MICA__KERNEL("int8_cpu", "quant/cpu/product.cl", cpu_params, cpu_variants)};
 const mica__kernel_desc mica__int8_cpu_vnni_kernel = {
@@ -338,8 +338,8 @@ static const char *decline_bytes(const mica__task *task) {
     reason = "the processor lacks vpmaddubsw on vectors of 32 bytes (AVX2)";
   if (reason) return reason;
   if (!p->conv) return "rows of a matrix change with every run and would be split each time";
-  /* Without a launch (exec is NULL) and in checks (classes is set) there is no prologue, but the kernel must not be
-   * declined for that reason. */
+  /* Filters are split in the prologue, the launches that run once before the first run. Without a launch (exec is NULL)
+   * and in checks (classes is set) there is no prologue, but the kernel must not be declined for that reason. */
   const bool once = !p->exec || p->exec->classes || mica__int8_is_constant(p, MICA__INT8_SECOND);
   return once ? NULL : "the filters are not constant and would be split in each run";
 }
