@@ -18,7 +18,7 @@ static inline bool mica__fits_i64(uint64_t n) { return n <= INT64_MAX; }
 static inline bool mica__mul_i64(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
 
 /* ceil(a / b), and a rounded up to a multiple of b, for a >= 0, b > 0 and results that fit. */
-static inline size_t mica__ceil_div(size_t a, size_t b) { return a / b + (a % b != 0); }
-static inline size_t mica__round_up(size_t a, size_t b) { return mica__ceil_div(a, b) * b; }
+static inline size_t mica__ceil_div_size(size_t a, size_t b) { return a / b + (a % b != 0); }
+static inline size_t mica__round_up(size_t a, size_t b) { return mica__ceil_div_size(a, b) * b; }
 
 #endif

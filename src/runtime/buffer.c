@@ -24,7 +24,7 @@ static unsigned size_class(size_t bytes, size_t *capacity) {
   unsigned octave = FINE_CLASS_BITS;
   while (((size_t)1 << (octave + 1)) < bytes) octave++;
   size_t quarter = (size_t)1 << (octave - 2);
-  size_t quarters = mica__ceil_div(bytes - ((size_t)1 << octave), quarter);
+  size_t quarters = mica__ceil_div_size(bytes - ((size_t)1 << octave), quarter);
   *capacity = ((size_t)1 << octave) + quarters * quarter;
   return FINE_CLASS_BITS - SMALLEST_CLASS_BITS + (octave - FINE_CLASS_BITS) * 4 + (unsigned)quarters;
 }

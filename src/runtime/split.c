@@ -70,7 +70,7 @@ mica_status mica__split_make(const mica__split_limits *limits, const mica__launc
   split->count = 1;
   for (uint32_t d = 0; d < 3; d++) {
     if (d < launch->dims && launch->local[0]) local[d] = launch->local[d];
-    if (d < launch->dims) groups[d] = mica__ceil_div(launch->global[d], local[d]);
+    if (d < launch->dims) groups[d] = mica__ceil_div_size(launch->global[d], local[d]);
     part[d] = groups[d] < limits->groups[d] ? groups[d] : limits->groups[d];
     split->global[d] = groups[d] * local[d];
     all *= (double)groups[d];
@@ -92,7 +92,7 @@ mica_status mica__split_make(const mica__split_limits *limits, const mica__launc
   if (wanted > 1 && may_split(launch)) cap(part, all / wanted);
   for (uint32_t d = 0; d < 3; d++) {
     split->part[d] = part[d] * local[d];
-    if (part[d]) split->count *= mica__ceil_div(groups[d], part[d]);
+    if (part[d]) split->count *= mica__ceil_div_size(groups[d], part[d]);
   }
   return MICA_OK;
 }

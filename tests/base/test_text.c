@@ -1,6 +1,7 @@
 /* labels: null single
  *
  * Growing strings, hashes, and arithmetic that notices when it overflows. */
+#include "base/arith.h"
 #include "base/checked.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -70,10 +71,13 @@ START_TEST(checked_arithmetic) {
   ck_assert(mica__mul_i64(INT64_MAX, -1, &i) && i == -INT64_MAX);
   ck_assert(!mica__mul_i64(INT64_MIN, -1, &i));
   ck_assert(!mica__mul_i64(INT64_C(1) << 32, INT64_C(1) << 31, &i));
-  ck_assert_uint_eq(mica__ceil_div(0, 7), 0);
-  ck_assert_uint_eq(mica__ceil_div(14, 7), 2);
-  ck_assert_uint_eq(mica__ceil_div(15, 7), 3);
-  ck_assert_uint_eq(mica__ceil_div(SIZE_MAX, 2), SIZE_MAX / 2 + 1);
+  ck_assert_uint_eq(mica__ceil_div_size(0, 7), 0);
+  ck_assert_uint_eq(mica__ceil_div_size(14, 7), 2);
+  ck_assert_uint_eq(mica__ceil_div_size(15, 7), 3);
+  ck_assert_uint_eq(mica__ceil_div_size(SIZE_MAX, 2), SIZE_MAX / 2 + 1);
+  ck_assert_int_eq(mica__ceil_div(14, 7), 2);
+  ck_assert_int_eq(mica__ceil_div(15, 7), 3);
+  ck_assert_int_eq(mica__ceil_div(-6, 7), 0);
   ck_assert_uint_eq(mica__round_up(15, 8), 16);
   ck_assert_uint_eq(mica__round_up(16, 8), 16);
 }
