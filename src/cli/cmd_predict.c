@@ -116,7 +116,6 @@ static int write_picture(const cli_command *self, const char *path, const mica_i
   return CLI_OK;
 }
 
-/* Calls fn with each predicted picture or file and the path to write it to (cli_picture_path), until fn fails. */
 static int each_picture(const cli_command *self, const char *folder, char *const *names, const mica_report *p,
                         bool quiet, picture_fn *fn) {
   for (size_t s = 0; s < mica_report_count(p); s++)
@@ -223,7 +222,6 @@ static int show_json(showing *s, const mica_report *prediction) {
   return CLI_OK;
 }
 
-/* True if some sample has an item for which `is` holds. */
 static bool has_item(const mica_report *p, bool (*is)(const mica_item *item)) {
   for (size_t s = 0; s < mica_report_count(p); s++)
     for (size_t i = 0; i < mica_report_item_count(p, s); i++)
@@ -236,7 +234,6 @@ static bool is_choice(const mica_item *item) {
   return item->kind == MICA_ITEM_KIND_CHOICES || !strcmp(item->name, "nearest");
 }
 
-/* Refuses options that do not apply to the prediction. */
 static int check_shown(const showing *s, const mica_report *prediction) {
   const struct values *v = s->v;
   const char *task = mica_run_task(s->run);
@@ -285,7 +282,6 @@ static mica_status take(void *user, const mica_report *sections) {
   return s->status == CLI_OK ? MICA_OK : MICA_E_STATE;
 }
 
-/* Says why a file cannot be read, and counts it. */
 static void pass_over(void *user, const char *file, const char *reason) {
   showing *s = user;
   (void)file;
@@ -451,7 +447,6 @@ static int predict(const cli_command *self, const struct values *v, mica_run *ru
   return status;
 }
 
-/* Refuses a table that cannot be written, before anything is predicted. */
 static int check_csv(const cli_command *self, const struct values *v) {
   if (!v->csv) return CLI_OK;
   if (!strcmp(v->csv, "-")) {
@@ -463,7 +458,6 @@ static int check_csv(const cli_command *self, const struct values *v) {
   return status == CLI_OK ? cli_check_parent(self, v->csv) : status;
 }
 
-/* Checks that the named folders exist. A gallery may also be a file. */
 static int check_folders(const cli_command *self, const struct values *v) {
   const char *const named[] = {v->track && v->inputs.count == 1 ? v->inputs.words[0] : NULL, v->gallery};
   struct stat about;

@@ -75,7 +75,6 @@ static void print_columns(FILE *out, const mica_run *run, const char *fact, cons
 
 #define SHOWN_NUMBERS 20
 
-/* Prints the names of a table's numeric columns that are inputs, at most SHOWN_NUMBERS of them. */
 static void print_numbers(FILE *out, const mica_run *run, const mica_dataset *data) {
   const char *const *input = mica_run_fact(run, "input_column", NULL);
   const size_t x = mica_dataset_column_index(data, input ? *input : "");
@@ -89,7 +88,6 @@ static void print_numbers(FILE *out, const mica_run *run, const mica_dataset *da
   fprintf(out, "\n");
 }
 
-/* Prints the number of steps, samples that an epoch leaves out, and a batch that is smaller than requested. */
 static void print_epoch(FILE *out, const mica_run *run) {
   const mica_run_epoch epoch = mica_run_epoch_of(run);
   fprintf(out, "          %s epochs of %" PRIu64 " step%s\n", mica_run_setting(run, "epochs"), epoch.batches,
@@ -103,7 +101,6 @@ static void print_epoch(FILE *out, const mica_run *run) {
             epoch.left_out, epoch.batch * epoch.batches + epoch.left_out);
 }
 
-/* Prints the sentences of a summary, one per line. */
 static void print_sentences(FILE *out, const char *summary) {
   for (const char *at = summary, *end; *at; at = *end ? end + 2 : end) {
     char line[1024];
@@ -163,7 +160,6 @@ static double rss_mib(void) {
 
 /* --- the run --- */
 
-/* Sets path to the file with the weights saved so far. False if the file does not exist. */
 static bool model_path(const cli_training *how, char *path, size_t size) {
   return snprintf(path, size, "%s/model.safetensors", how->folder) < (int)size && access(path, R_OK) == 0;
 }
@@ -190,8 +186,7 @@ static int say_stopped(const cli_command *self, const cli_training *how, const m
   return status == CLI_OK && *cli_stop_flag() ? 128 + *cli_stop_flag() : status;
 }
 
-/* Prints the failure. If a device or a rank is lost, also says how to continue the run. If a file cannot be written,
- * for example because the disk is full, also says which file has the weights saved so far. */
+/* Also says how to continue after a lost device or rank, and where the weights are if a file cannot be written. */
 static int say_failed(const cli_command *self, const cli_training *how, const mica_run *run) {
   char path[4096];
   const bool lost = mica_error_status() == MICA_E_DEVICE_LOST;
@@ -217,7 +212,6 @@ static int write_report(const cli_command *self, mica_run *run, const char *fold
   return cli_report_page_write(self, path, mica_run_setting(run, "model"), report);
 }
 
-/* True if status may mean that a file of the dataset cannot be read. */
 static bool is_of_data(mica_status status) {
   return status == MICA_E_FORMAT || status == MICA_E_IO || status == MICA_E_NOT_FOUND || status == MICA_E_UNSUPPORTED;
 }
@@ -292,7 +286,6 @@ bool cli_train_report(void *progress, const mica_train_progress *event) {
 
 /* Until the first training step, lets a signal end the process at once (cli_stop_at_once). If config.json is written by
  * then, the message says how to resume the run; otherwise the message is `otherwise`. Does nothing
- *
  *   - for processes of mpirun, because all of them must agree on a stop
  *   - if all epochs are done already, because the weights are then written without a further step */
 void cli_train_stop_at_once(const cli_training *how, const mica_run *run, const char *otherwise) {
@@ -403,7 +396,6 @@ static mica_run_config configure(const job *j, const cli_ranks *ranks, size_t in
                            .uneven = v->elastic};
 }
 
-/* Checks the config and creates the run. Returns an exit status, after an error message on failure. */
 static int create(const job *j, const mica_run_config *config, mica_run **run) {
   int status = check(j->self, config);
   if (status != CLI_OK) mica_communicator_abort(config->communicator, mica_error_message());

@@ -215,8 +215,9 @@ static bool columns_are_alike(const mica__int8 *p) {
 /* The most channels for which a group of quant/cpu/product.cl can pack its own columns. */
 #define MOST_DEPTH 1024
 
-/* True if a kernel can read the columns straight from the images: filters of one pixel, stride 1, no padding, an image
- * height of 1, and at most as many channels as a group can pack itself. */
+/* True if no launch needs to pack the columns, because each work-group can pack its own from the images: filters have
+ * one pixel, the stride is 1, there is no padding, the height of images is 1, and there are at most MOST_DEPTH
+ * channels. */
 static bool is_raw(const mica__int8 *p, const mica__int8_form *form) {
   const mica__conv_dims *d = &p->dims;
   if (!p->conv || mica__int8_steps(p, form) * form->per > MOST_DEPTH) return false;
@@ -225,7 +226,7 @@ static bool is_raw(const mica__int8 *p, const mica__int8_form *form) {
   return d->out[1] == 1;
 }
 
-/* Sets the strides of columns that are read straight from images (is_raw). b_batch and wide are strides of the images.
+/* Sets the strides for work-groups that pack their own columns (is_raw). b_batch and wide are strides of the images.
  * step_step is the stride in the private memory into which a group of quant/cpu/product.cl packs its columns. */
 static void lie_raw(const mica__int8 *p, const mica__int8_form *form, mica__int8_packed *packed) {
   packed->step_step = form->column_width;

@@ -2,7 +2,10 @@
  * keeps choices, and an op launches one.
  *
  * A choice as text, in the tuner's file and in reports, is the implementation, the shipped variant from which it
- * starts, and the values that differ from that variant: "gemm_gpu nvidia.128x64 MICRO_M=4". */
+ * starts, and the values that differ from that variant: "gemm_gpu nvidia.128x64 MICRO_M=4".
+ *
+ * A choice or variant is in quarantine if a check or a tuner found its results wrong on this device and driver, or if
+ * it could not be built (the entries "bad" in runtime/tuning.h). Launches then use another. */
 #ifndef MICA_OPS_SELECT_CHOICE_H
 #define MICA_OPS_SELECT_CHOICE_H
 
@@ -28,13 +31,13 @@ const char *mica__choice_format(const mica__choice *choice, char text[MICA__TUNI
  * a value that does not exist: another version may have written it. */
 bool mica__choice_parse(const mica__impl *const *list, const char *text, mica__choice *choice);
 
-/* True if the choice may be launched for the problem on the engine's device: its implementation can compute the
- * problem and does not decline it, its variant fits the device, and neither is in quarantine or excluded
+/* True if the choice may be launched for the problem on the engine's device: its implementation can compute the problem
+ * and does not decline it, its variant fits the device, and neither is in quarantine or excluded
  * (mica__choice_leave_out). */
 bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const void *problem);
 
-/* Chooses what to launch for a problem: the tuner's best for `key` if it is open. If it is not, the first
- * implementation of the list that takes the problem and is not in quarantine; if no implementation does, the last one,
+/* Chooses what to launch for a problem: the tuner's best for `key`, if mica__choice_is_open is true for it. Otherwise
+ * the first implementation of the list that takes the problem and is not in quarantine; if there is none, the last one,
  * the reference. For each implementation before the chosen one, logs at level debug why it was not chosen. */
 mica__choice mica__choose(mica_engine *engine, const mica__impl *const *list, const void *problem, const char *key);
 

@@ -2,7 +2,10 @@
  *
  * An op describes what it must compute as a problem: its own struct, checked and complete. An implementation looks at
  * problem and device, plans how to divide the work, and takes the problem or declines it with a reason. The op chooses
- * the first one that takes it, unless a tuner has measured a better one. The reference never declines. */
+ * the first one that takes it, unless a tuner has measured a better one. The reference never declines.
+ *
+ * Variants in quarantine are not used: a check or a tuner found their results wrong on this device
+ * (runtime/tuning.h). */
 #ifndef MICA_OPS_SELECT_IMPL_H
 #define MICA_OPS_SELECT_IMPL_H
 
@@ -18,7 +21,8 @@
 typedef struct mica__task {
   const void *problem; /* the op's struct, such as mica__gemm or mica__conv */
   const mica_device_info *device;
-  mica_engine *engine;          /* NULL for a device that need not be present; quarantine is then unknown */
+  /* NULL for a device that need not be present; which variants are in quarantine is then unknown. */
+  mica_engine *engine;
   const mica__variant *variant; /* of the implementation's kernel; if NULL, the implementation chooses */
   union {
     max_align_t align;
@@ -50,7 +54,7 @@ typedef struct mica__impl {
   /* Returns NULL if the implementation takes a planned task on its device. Otherwise returns the reason, a property of
    * the problem or the device in a few words: "the matrices are large". Builds and allocates nothing. */
   const char *(*decline)(const mica__task *task);
-  /* Never chosen by the list's order, only if a tuner found it best. */
+  /* Never chosen by its place in the list, only if a tuner found it best. */
   bool only_tuned;
   /* Queues the kernels of a planned task; does not wait. Does not call decline, so that tests and the doctor can run
    * GPU kernels on a CPU. */

@@ -104,8 +104,8 @@ static void free_run(run *r) {
   free(r->attrs);
 }
 
-/* Computes the reference's result, and the reference on absolute values: the magnitude from which a sum's error is
- * bounded. */
+/* Computes the reference's result. Also computes the reference on absolute values, whose result is the magnitude from
+ * which the bound of a sum's error follows. */
 static mica_status evaluate(const mica__op *op, const mica__launch_case *c, run *r) {
   const double *plain[MICA__CHECK_INPUTS] = {0}, *magnitudes[MICA__CHECK_INPUTS] = {0};
   for (int32_t i = 0; i < c->input_count; i++) {

@@ -131,7 +131,7 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
   add_answers(&p, z, classes, &t, out->weight, out);
 }
 
-/* Exports the box and the scores of every point. The export has no non-maximum suppression: who runs the model must
+/* Exports the box and the scores of every point. The export has no non-maximum suppression: whoever runs the model must
  * choose which of the boxes to keep. */
 static void exports(const mica_run *run, mica_value z, mica_objective *out) {
   const int64_t count = outputs(run);

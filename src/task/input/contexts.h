@@ -1,5 +1,5 @@
-/* task/input/contexts.h: contexts of tokens, cut from a text or given as samples, and a network that predicts the token
- * after each. */
+/* task/input/contexts.h: contexts of tokens, cut from a text or given as samples, and a network that predicts the next
+ * token after each one. */
 #ifndef MICA_TASK_INPUT_CONTEXTS_H
 #define MICA_TASK_INPUT_CONTEXTS_H
 
