@@ -38,7 +38,8 @@ START_TEST(keywords_are_spotted_in_integers) {
   ck_ok(mica_profile_stop(test_engine()));
   /* Products quantise as they store. */
   ck_assert_uint_le(launches_of("fused_quantize"), 5);
-  uint64_t products = launches_of("int8_cpu") + launches_of("int8_filters") + launches_of("int8_gpu");
+  uint64_t products =
+      launches_of("int8_cpu") + launches_of("int8_filters") + launches_of("int8_winograd") + launches_of("int8_gpu");
   ck_assert_uint_eq(products, 6);
   ck_assert_uint_eq(launches_of("int8_depthwise") + launches_of("gemm") + launches_of("conv"), 0);
   mica_onnx_runner_destroy(runner);

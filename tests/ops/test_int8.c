@@ -146,6 +146,39 @@ START_TEST(pairs_do_not_saturate) {
 }
 END_TEST
 
+/* Constant filters of 3 x 3, which AVX2 takes by Winograd's method. _i 0: the most channels for which 4 times a result
+ * fits an int, all products as negative as can be. 1: the same channels, mixed values. 2: one more, which another
+ * kernel takes. */
+START_TEST(many_channels_of_three_by_three) {
+  enum { MOST = 1825, H = 3, W = 5, F = 17 };
+  static uint8_t x[MOST * H * W], w[F * MOST * 9];
+  static int32_t y[F * H * W];
+  const int channels = _i == 2 ? MOST : MOST - 1;
+  const mica_value q = bytes(MICA_U8, MICA_SHAPE(1, channels, H, W), x);
+  for (size_t i = 0; i < sizeof w; i++) w[i] = _i == 1 ? (uint8_t)(i * 37 + i / 11) : 0x80;
+  if (_i != 1) memset(x, 0xFF, sizeof x);
+  ck_ok(mica_tensor_upload(test_queue(), fed[0], x, (size_t)channels * H * W));
+  const mica_value filters = mica_constant(graph, MICA_I8, MICA_SHAPE(F, channels, 3, 3), w);
+  const mica_conv_config config = {.pad = {1, 1}};
+  const mica_value sums = mica_cast(mica_conv(real(q, 1, 0), real(filters, 1, 0), (mica_value){0}, &config), MICA_I32);
+  ck_assert(mica__choice_leave_out("int8_cpu_amx") && mica__choice_leave_out("int8_cpu_vnni"));
+  const uint64_t found = run(&sums, 1, (void *[]){y}, (size_t[]){sizeof y}, "int8_winograd");
+  mica__choice_leave_out(NULL);
+  const mica_device_info *device = mica_engine_device(test_engine());
+  if (mica__host_has_avx2(device) && !mica__host_has_avx512bw(device)) ck_assert_uint_eq(found > 0, _i < 2);
+  for (int at = 0; at < F * H * W; at++) {
+    const int f = at / (H * W), p = at / W % H, column = at % W;
+    int32_t want = 0;
+    for (int c = 0; c < channels; c++)
+      for (int t = 0; t < 9; t++) {
+        const int h = p - 1 + t / 3, l = column - 1 + t % 3;
+        if (h >= 0 && h < H && l >= 0 && l < W) want += x[(c * H + h) * W + l] * (int8_t)w[(f * channels + c) * 9 + t];
+      }
+    ck_assert_msg(y[at] == want, "%d: element %d is %d, not %d", _i, at, y[at], want);
+  }
+}
+END_TEST
+
 /* What follows sums of integers is no part of the product. */
 START_TEST(sums_keep_their_activation) {
   enum { M = 3, N = 5, K = 20 };
@@ -343,5 +376,6 @@ START_TEST(pooled_bytes_stay_bytes) {
 END_TEST
 
 TESTS(DEVICE, setup, teardown, LOOP(sums_are_exact, 0, 8), sums_wrap, LOOP(pairs_do_not_saturate, 0, 4),
-      LOOP(sums_keep_their_activation, 0, 2), convolutions_are_found, LOOP(residuals_are_found, 0, 3), layers_are_found,
-      LOOP(pooled_bytes_stay_bytes, 0, 4), LOOP(weights_stay_as_they_are_stored, 0, 9))
+      LOOP(many_channels_of_three_by_three, 0, 3), LOOP(sums_keep_their_activation, 0, 2), convolutions_are_found,
+      LOOP(residuals_are_found, 0, 3), layers_are_found, LOOP(pooled_bytes_stay_bytes, 0, 4),
+      LOOP(weights_stay_as_they_are_stored, 0, 9))

@@ -230,22 +230,6 @@ static inline void pack_columns(__private B_TYPE *to, __global const uchar *x, c
 
 #include "quant/cpu/tile.clh"
 
-/* done[row][column] = the finished sums of a panel's rows. `result` is an expression of t, 16 sums of a row after the
- * products with zero points were subtracted. */
-#define FINISH_ROWS(result)                                                                                            \
-  for (int i = 0; i < rows; i++) {                                                                                     \
-    const int row = first_row + i, of_all = a_batch * row_batch + row, zero = ROW_ZERO(of_all);                        \
-    const float scale = ROW_SCALE(of_all), add = ROW_BIAS(of_all);                                                     \
-    const int rest = columns_are_offset ? row_sums[row] - depth * zero : 0;                                            \
-    UNROLL for (int v = 0; v < NR / 16; v++) {                                                                         \
-      int16 t = *(__private const int16 *)(sums[i] + 16 * v);                                                          \
-      if (rows_are_offset) t -= zero * vload16(v, col_sums);                                                           \
-      t -= rest * COL_ZEROS(v);                                                                                        \
-      const float16 factors = scale * COL_SCALES(v), adds = add + COL_BIASES(v);                                       \
-      KEEP16(result, done[i], v);                                                                                      \
-    }                                                                                                                  \
-  }
-
 #define FIELDS(X) PRODUCT_FIELDS(X) PRODUCT_MASK(X) OTHER_FIELDS(X)
 DEFINE_PACKED_FIELDS(FIELDS);
 

@@ -293,6 +293,22 @@ static mica_status check_instructions(mica__check *check, const mica__op *op) {
        FOR_SIGNED_FILTERS | SUM,
        {.stride = {2, 2}}},
   };
+  /* Filters of 3 x 3 by tiles of 2 x 2: odd and even images, one line, one column, vectors of tiles that hold several
+   * lines and parts of lines, an odd number of channels, groups, padding wider than a filter, panels of 6, 4 and 1. */
+  static const int8_case tiles[] = {
+      {MICA_U8, MICA_I8, MICA_I32, {4, {1, 2, 4, 4}}, {4, {1, 2, 3, 3}}, 0, {0}},
+      {MICA_U8, MICA_I8, MICA_I32, {4, {1, 3, 9, 33}}, {4, {3, 3, 3, 3}}, FIRST_ZERO, {.pad = {1, 1}}},
+      {MICA_U8, MICA_I8, MICA_U8, {4, {2, 9, 14, 14}}, {4, {13, 9, 3, 3}}, FOR_SIGNED_FILTERS | BIAS, {.pad = {1, 1}}},
+      {MICA_I8, MICA_I8, MICA_I8, {4, {3, 6, 7, 7}}, {4, {12, 6, 3, 3}}, FOR_SIGNED_FILTERS | SUM, {.pad = {1, 1}}},
+      {MICA_U8, MICA_I8, MICA_I8, {4, {2, 38, 5, 8}}, {4, {36, 19, 3, 3}}, Y | TIES, {.groups = 2}},
+      {MICA_U8, MICA_I8, MICA_U8, {4, {1, 5, 3, 71}}, {4, {7, 5, 3, 3}}, Y | SUM | TIES | RELU, {0}},
+      {MICA_I8, MICA_I8, MICA_F32, {4, {1, 4, 37, 3}}, {4, {5, 4, 3, 3}}, SCALES | FIRST_ZERO | BIAS, {0}},
+      {MICA_U8, MICA_I8, MICA_U8, {4, {1, 3, 6, 5}}, {4, {6, 3, 3, 3}}, SCALES | Y | BIAS, {.pad = {4, 3}}},
+      {MICA_U8, MICA_I8, MICA_I32, {4, {1, 7, 8, 40}}, {4, {4, 7, 3, 3}}, FIRST_ZERO, {.pad = {1, 0}}},
+      {MICA_I8, MICA_I8, MICA_U8, {4, {1, 64, 4, 6}}, {4, {8, 64, 3, 3}}, FOR_SIGNED_FILTERS | SUM, {.pad = {1, 1}}},
+  };
+  enum { TILED = sizeof tiles / sizeof *tiles };
+  MICA_TRY(check_variants(check, op, true, &mica__int8_winograd_kernel, tiles, TILED));
   enum { KINDS = sizeof kinds / sizeof *kinds, WITH_LANES = sizeof lanes / sizeof *lanes };
   MICA_TRY(check_variants(check, op, true, &mica__int8_filters_kernel, lanes, WITH_LANES));
   MICA_TRY(check_variants(check, op, true, &mica__int8_cpu_vnni_kernel, kinds, KINDS));

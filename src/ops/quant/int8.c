@@ -339,10 +339,17 @@ static mica_status check_conv(mica__check *check) { return mica__int8_conv_check
 static const mica__kernel_desc *const matmul_kernels[] = {
     &mica__int8_pack_kernel, &mica__int8_cpu_kernel,     &mica__int8_cpu_vnni_kernel, &mica__int8_cpu_amx_kernel,
     &mica__int8_gpu_kernel,  &mica__int8_gpu_ptx_kernel, &mica__int8_mma_kernel,      NULL};
-static const mica__kernel_desc *const conv_kernels[] = {&mica__int8_image_kernel,     &mica__int8_split_kernel,
-                                                        &mica__int8_cpu_bytes_kernel, &mica__int8_filters_kernel,
-                                                        &mica__int8_depthwise_kernel, &mica__int8_depthwise_cpu_kernel,
-                                                        &mica__int8_add_kernel,       NULL};
+static const mica__kernel_desc *const conv_kernels[] = {&mica__int8_image_kernel,
+                                                        &mica__int8_split_kernel,
+                                                        &mica__int8_cpu_bytes_kernel,
+                                                        &mica__int8_filters_kernel,
+                                                        &mica__int8_winograd_kernel,
+                                                        &mica__int8_winograd_image_kernel,
+                                                        &mica__int8_winograd_filters_kernel,
+                                                        &mica__int8_depthwise_kernel,
+                                                        &mica__int8_depthwise_cpu_kernel,
+                                                        &mica__int8_add_kernel,
+                                                        NULL};
 
 const mica__op mica__op_int8_matmul = {.name = "int8_matmul",
                                        .kernels = matmul_kernels,

@@ -104,6 +104,8 @@ mica_status mica__int8_pack_rows(const mica__int8 *p, const mica__int8_form *for
                                  mica__int8_packed *packed);
 /* True if the operand stays the same between runs, so that it is packed once, in the prologue. */
 bool mica__int8_is_constant(const mica__int8 *p, mica__int8_operand operand);
+/* The queue for launches that read only this operand: the prologue's if it is constant. */
+mica_queue *mica__int8_packer(const mica__int8 *p, mica__int8_operand operand);
 /* The elements of a tap in a form: its depth, padded to whole runs. */
 int64_t mica__int8_steps(const mica__int8 *p, const mica__int8_form *form);
 void mica__int8_packed_free(mica__int8_packed *packed);
@@ -125,6 +127,12 @@ bool mica__int8_int_zeros(const mica__int8 *p);
 /* The mask that converts a byte of the tensor to type `to` by exclusive or: 128, or 0 if the tensor has this type. */
 int32_t mica__int8_mask(const mica_tensor *tensor, mica_dtype to);
 mica_status mica__int8_end(const mica__int8 *p, mica__launch *launch);
+/* True if all columns share one scale and one zero point and have no bias per column. */
+bool mica__int8_columns_are_alike(const mica__int8 *p);
+/* The height of a CPU's tiles that costs least for m rows. A lower tile costs more per row, since it loads the columns
+ * for fewer rows. `tall` is true if the kernel uses vpdpbusd on vectors of 64 bytes, whose registers hold tiles of up
+ * to 12 rows. */
+int32_t mica__int8_height_of(int64_t m, bool tall);
 
 /* add.c: pushes the remaining operands of a packed launch, those from OTHER on, in this order, and the attributes. */
 void mica__int8_push_sum(const mica__int8 *p, mica__launch *launch);
@@ -136,13 +144,15 @@ bool mica__int8_product_adds(const mica__int8 *p);
 /* product.c and depthwise.c: the launches. Implementations take a mica__int8; its `exec` is NULL if they are only asked
  * to decline. */
 extern const mica__impl *const mica__int8_impls[];
-extern const mica__impl mica__int8_filters; /* filters.c */
+extern const mica__impl mica__int8_filters;  /* filters.c */
+extern const mica__impl mica__int8_winograd; /* winograd.c */
 mica_status mica__int8_product(const mica__int8 *p);
 bool mica__int8_is_depthwise(const mica__int8 *p);
 mica_status mica__int8_depthwise(const mica__int8 *p);
 extern const mica__kernel_desc mica__int8_pack_kernel, mica__int8_image_kernel, mica__int8_cpu_kernel,
     mica__int8_cpu_vnni_kernel, mica__int8_cpu_bytes_kernel, mica__int8_split_kernel, mica__int8_cpu_amx_kernel,
-    mica__int8_filters_kernel, mica__int8_gpu_kernel, mica__int8_gpu_ptx_kernel, mica__int8_mma_kernel,
+    mica__int8_filters_kernel, mica__int8_winograd_kernel, mica__int8_winograd_image_kernel,
+    mica__int8_winograd_filters_kernel, mica__int8_gpu_kernel, mica__int8_gpu_ptx_kernel, mica__int8_mma_kernel,
     mica__int8_depthwise_kernel, mica__int8_depthwise_cpu_kernel, mica__int8_add_kernel;
 
 /* mica__op.match of int8_matmul, int8_conv and int8_max_pool (match.c). */

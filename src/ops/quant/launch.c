@@ -1,4 +1,5 @@
 /* Arguments that the kernels of 8-bit products share: operands' numbers, and how sums are finished. */
+#include "base/arith.h"
 #include "cl/quant/fields.clh"
 #include "ops/quant/int8.h"
 #include "runtime/fields.h"
@@ -66,4 +67,27 @@ mica_status mica__int8_end(const mica__int8 *p, mica__launch *launch) {
   for (int i = 0; i <= MICA__INT8_SECOND; i++) bytes += (double)mica_tensor_bytes(p->in[i]);
   mica__launch_cost(launch, 2 * (double)mica_tensor_count(p->exec->output) * (double)p->depth * taps, bytes);
   return mica__queue_submit(p->exec->queue, launch);
+}
+
+bool mica__int8_columns_are_alike(const mica__int8 *p) {
+  const mica__int8_operand scale = p->conv ? MICA__INT8_FIRST_SCALE : MICA__INT8_SECOND_SCALE;
+  return !mica__int8_step(p->in[scale]) && !mica__int8_step(p->in[scale + 1]) && (p->conv || !p->in[MICA__INT8_BIAS]);
+}
+
+int32_t mica__int8_height_of(int64_t m, bool tall) {
+  static const struct {
+    int32_t rows;
+    double cost;
+    bool tall;
+  } heights[] = {{12, 1, true}, {8, 1.05, true}, {4, 1.35, true}, {1, 3, true},
+                 {6, 1, false}, {4, 1.2, false}, {1, 2.5, false}};
+  int32_t best = 1;
+  double least = 0;
+  for (size_t i = 0; i < sizeof heights / sizeof *heights; i++) {
+    double cost = (double)(mica__ceil_div(m, heights[i].rows) * heights[i].rows) * heights[i].cost;
+    if (heights[i].tall != tall || (least > 0 && cost >= least)) continue;
+    least = cost;
+    best = heights[i].rows;
+  }
+  return best;
 }

@@ -54,9 +54,7 @@ bool mica__int8_is_constant(const mica__int8 *p, mica__int8_operand operand) {
   return p->exec->prologue && p->exec->constant >> mica__int8_input(p->attrs, operand) & 1;
 }
 
-/* The queue for launches that read only this operand. If the operand is constant, it is the prologue's queue, whose
- * work runs once before the first run. */
-static mica_queue *packer(const mica__int8 *p, mica__int8_operand operand) {
+mica_queue *mica__int8_packer(const mica__int8 *p, mica__int8_operand operand) {
   return mica__int8_is_constant(p, operand) ? p->exec->prologue : p->exec->queue;
 }
 
@@ -123,7 +121,7 @@ static mica_status split_rows(const mica__int8 *p, mica_queue *queue, const mica
 mica_status mica__int8_pack_rows(const mica__int8 *p, const mica__int8_form *form, bool want_sums,
                                  mica__int8_packed *packed) {
   mica__int8_operand operand = p->conv ? MICA__INT8_SECOND : MICA__INT8_FIRST;
-  mica_queue *queue = packer(p, operand);
+  mica_queue *queue = mica__int8_packer(p, operand);
   int64_t taps = p->conv ? mica__product3(p->dims.filter) : 1;
   const mica__int8_matrix m = {.x = p->in[operand],
                                .to = form->rows,
@@ -148,7 +146,7 @@ mica_status mica__int8_pack_rows(const mica__int8 *p, const mica__int8_form *for
 }
 
 static mica_status pack_columns(const mica__int8 *p, const mica__int8_form *form, mica__int8_packed *packed) {
-  mica_queue *queue = packer(p, MICA__INT8_SECOND);
+  mica_queue *queue = mica__int8_packer(p, MICA__INT8_SECOND);
   const mica_tensor *b = p->in[MICA__INT8_SECOND];
   int64_t steps = mica__int8_steps(p, form), tiles = mica__ceil_div(p->n, form->column_width);
   int64_t batches = mica_tensor_shape(b).rank > 2 ? p->batches : 1;
@@ -198,12 +196,12 @@ static void lay_images(const mica__int8 *p, const mica__int8_form *form, mica__i
 static mica_status pack_images(const mica__int8 *p, const mica__int8_form *form, mica__int8_packed *packed) {
   const mica__kernel_desc *desc = &mica__int8_image_kernel;
   const mica__conv_dims *d = &p->dims;
-  mica_queue *queue = packer(p, MICA__INT8_FIRST);
+  mica_queue *queue = mica__int8_packer(p, MICA__INT8_FIRST);
   const mica_tensor *x = p->in[MICA__INT8_FIRST], *zero = p->in[MICA__INT8_FIRST_ZERO];
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
   /* If the zero point changes between runs, the launch cannot be in the prologue. */
-  if (zero && packer(p, MICA__INT8_FIRST_ZERO) != queue) queue = p->exec->queue;
+  if (zero && mica__int8_packer(p, MICA__INT8_FIRST_ZERO) != queue) queue = p->exec->queue;
   int64_t steps = mica__int8_steps(p, form), phases = phases_of(d);
   const int64_t wide = packed->wide, rows = packed->plane / wide;
   MICA_TRY(element_tensor(queue, form->per == 2, p->batches * packed->b_batch + SLACK, &packed->columns));

@@ -139,27 +139,6 @@ static bool columns_are_offset(const mica__int8 *p, const mica__int8_form *form)
   return columns_type(p) != form->columns || has(p, p->conv ? MICA__INT8_FIRST_ZERO : MICA__INT8_SECOND_ZERO);
 }
 
-/* The tile height that costs least for m rows. `cost` is the time per row: a lower tile loads the columns for fewer
- * rows. `tall` is true if the kernel uses vpdpbusd on vectors of 64 bytes, whose registers hold tiles of up to 12
- * rows. */
-static int32_t height_of(int64_t m, bool tall) {
-  static const struct {
-    int32_t rows;
-    double cost;
-    bool tall;
-  } heights[] = {{12, 1, true}, {8, 1.05, true}, {4, 1.35, true}, {1, 3, true},
-                 {6, 1, false}, {4, 1.2, false}, {1, 2.5, false}};
-  int32_t best = 1;
-  double least = 0;
-  for (size_t i = 0; i < sizeof heights / sizeof *heights; i++) {
-    double cost = (double)(mica__ceil_div(m, heights[i].rows) * heights[i].rows) * heights[i].cost;
-    if (heights[i].tall != tall || (least > 0 && cost >= least)) continue;
-    least = cost;
-    best = heights[i].rows;
-  }
-  return best;
-}
-
 /* The number of steps (elements of 4 values) per tile: at most 16, chosen so that the last tile is as full as
  * possible. */
 static int64_t words_of(int64_t depth) {
@@ -204,12 +183,6 @@ static void push_sizes(const mica__int8 *p, const mica__int8_form *form, const m
       .pixels = p->conv ? d->out[1] * d->out[2] : p->n,
   };
   size_fields_push(launch, &f);
-}
-
-/* True if all columns share one scale and one zero point and have no bias per column. */
-static bool columns_are_alike(const mica__int8 *p) {
-  const mica__int8_operand scale = p->conv ? MICA__INT8_FIRST_SCALE : MICA__INT8_SECOND_SCALE;
-  return !mica__int8_step(p->in[scale]) && !mica__int8_step(p->in[scale + 1]) && (p->conv || !has(p, MICA__INT8_BIAS));
 }
 
 /* The most channels for which a group of quant/cpu/product.cl can pack its own columns. */
@@ -260,7 +233,7 @@ static mica_status run(const mica__int8 *p, const mica__kernel_desc *desc, const
   if (cpu && mica__kernel_value(desc, values, "TILES")) mica__kernel_set(desc, values, "ROWS_U", form->rows == MICA_U8);
   const bool raw = cpu && is_raw(p, form), offset = columns_are_offset(p, form);
   if (cpu) mica__kernel_set(desc, values, "RAW", raw);
-  if (cpu) mica__kernel_set(desc, values, "ALIKE", columns_are_alike(p));
+  if (cpu) mica__kernel_set(desc, values, "ALIKE", mica__int8_columns_are_alike(p));
   if (cpu) mica__kernel_set(desc, values, "OTHER", has(p, MICA__INT8_OTHER));
   if (raw) lie_raw(p, form, &packed);
   mica_status status = raw ? mica__int8_pack_rows(p, form, offset, &packed) : mica__int8_pack(p, form, offset, &packed);
@@ -328,7 +301,7 @@ static mica_status launch_vnni(mica_queue *queue, const mica__task *task) {
   const mica__variant *first = mica__kernel_variant(&mica__int8_cpu_vnni_kernel, task->device),
                       *variant = task->variant ? task->variant : first;
   (void)queue;
-  form.row_width = height_of(p->m, variant && variant->vector_bytes == MICA__LONG_VECTOR);
+  form.row_width = mica__int8_height_of(p->m, variant && variant->vector_bytes == MICA__LONG_VECTOR);
   return run(p, &mica__int8_cpu_vnni_kernel, task->variant, &form, (int32_t)form.row_width);
 }
 
@@ -350,7 +323,7 @@ static mica_status launch_bytes(mica_queue *queue, const mica__task *task) {
   const mica__int8 *p = task->problem;
   mica__int8_form form = {.rows = MICA_I8, .columns = MICA_U8, .per = 4, .run = 1, .split = true};
   (void)queue;
-  form.row_width = height_of(p->m, false);
+  form.row_width = mica__int8_height_of(p->m, false);
   return run(p, &mica__int8_cpu_bytes_kernel, task->variant, &form, (int32_t)form.row_width);
 }
 
@@ -362,7 +335,7 @@ static mica_status launch_cpu(mica_queue *queue, const mica__task *task) {
   const mica__int8 *p = task->problem;
   mica__int8_form form = {.rows = MICA_U8, .columns = MICA_U8, .per = 2, .run = 1};
   (void)queue;
-  form.row_width = height_of(p->m, false);
+  form.row_width = mica__int8_height_of(p->m, false);
   return run(p, &mica__int8_cpu_kernel, task->variant, &form, (int32_t)form.row_width);
 }
 
@@ -521,7 +494,7 @@ static const mica__impl gpu_ptx = {
 static const mica__impl gpu = {.name = "int8_gpu", .kernel = &mica__int8_gpu_kernel, .launch = launch_gpu};
 
 const mica__impl *const mica__int8_impls[] = {
-    &cpu_amx, &mica__int8_filters, &cpu_vnni, &cpu_bytes, &cpu, &mma, &gpu_ptx, &gpu, NULL};
+    &cpu_amx, &mica__int8_filters, &cpu_vnni, &mica__int8_winograd, &cpu_bytes, &cpu, &mma, &gpu_ptx, &gpu, NULL};
 
 static bool runs_on_cpu(const mica__int8 *p) {
   unsigned classes = p->exec->classes;
