@@ -3,8 +3,8 @@
  *
  *   conv_max_pool (x, w, b)
  *
- * Its results are max_pool's. In graphs it replaces a convolution with its epilogue and max_pool, if the positions are
- * not needed (mica__op.match_launches). */
+ * Its results are max_pool's. In graphs it replaces a convolution with its epilogue and max_pool, if nothing uses the
+ * positions of the maxima (mica__op.match_launches). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "cl/conv/cpu/fields.clh"
@@ -124,12 +124,13 @@ static mica_status evaluate(const mica__eval *eval) {
 typedef struct plan {
   int64_t seg, nv;                 /* the kernel's SEG and NV */
   int64_t rows, strips, parts;     /* rows of the result per strip, number of strips, parts of the filters */
-  int64_t pitch, source, filtered; /* columns of a stride phase of packed x; rows of packed x and rows before pooling
-                                    * per strip */
+  int64_t pitch, source, filtered; /* pitch: columns of packed x with the same remainder modulo the stride. Per strip:
+                                    * source: rows of packed x; filtered: rows of the convolution's result */
 } plan;
 
-/* A register tile has 2 SEG NV vectors of sums. With AVX-512, 28 of them, the weights and a pixel fill the 32
- * registers. AVX2's registers hold half a vector: 12 halves of sums, two of weights and a pixel take 15 of 16. */
+/* A register tile has 2 SEG NV vectors of 16 sums. With AVX-512, 28 vectors of sums, two of weights and a pixel take 31
+ * of the 32 registers. An AVX2 register holds half a vector: 12 halves of sums, two halves of weights and a pixel take
+ * 15 of the 16 registers. */
 static plan plan_for(const mica_device_info *device) {
   return device->vector_bytes >= MICA__LONG_VECTOR ? (plan){.seg = 7, .nv = 2} : (plan){.seg = 3, .nv = 1};
 }
@@ -142,8 +143,8 @@ static size_t scratch_bytes(const problem *p, const plan *cut) {
   return (size_t)(x + ring + row) * sizeof(float);
 }
 
-/* Costs in multiply-adds of a vector: finishing a vector of sums, and packing an element. The last number is the
- * share of the time that more work-groups must save. */
+/* FINISHING, PACKING: the costs of finishing a vector of sums and of packing an element, in multiply-adds of a vector.
+ * GAIN: the share of the time that a plan with more work-groups must save. */
 #define FINISHING 6.0
 #define PACKING 0.5
 #define GAIN 0.02
@@ -266,7 +267,8 @@ static mica_status launch_strips(const mica__exec *exec, const problem *p, const
   return mica__queue_submit(exec->queue, &launch);
 }
 
-/* Launches the convolution and the pooling one by one, if the kernel cannot compute them or positions are wanted. */
+/* Launches the convolution and the pooling one by one, if the kernel cannot compute them or if the positions of the
+ * maxima are wanted. */
 static mica_status launch_apart(const mica__exec *exec, const problem *p) {
   const mica__conv_max_pool_attrs *attrs = exec->attrs;
   const mica_conv_config config = config_of(attrs);

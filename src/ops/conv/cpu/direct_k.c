@@ -27,8 +27,9 @@ const mica__kernel_desc mica__conv_cpu_direct_k_kernel = {
 /* How the work is cut; the comment that opens the kernel's file explains it. */
 typedef struct plan {
   mica__conv_phase phase;
-  int64_t pixels, depth, np, nv, vectors; /* pixels, depth: of a group of channels; np, nv: of a tile; vectors: of a
-                                           * work-group */
+  /* pixels: pixels of the result in all images. depth: products per sum. np, nv: pixels and vectors of filters of a
+   * tile. vectors: vectors of filters of a work-group. */
+  int64_t pixels, depth, np, nv, vectors;
 } plan;
 MICA__TASK_PLAN(plan)
 

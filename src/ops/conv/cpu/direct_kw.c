@@ -13,8 +13,9 @@ static const mica__kernel_param params[] = {
     MICA__INT("SEG", "pixels of a segment; a register tile has two", 7, 8, 3),
     MICA__INT("NV", "vectors of filters of a register tile", 1, 2),
 };
-/* A register tile has 2 SEG NV vectors of sums. With AVX-512, 28 of them, the weights and a pixel fill the 32
- * registers. AVX2's registers hold half a vector: 12 halves of sums, two of weights and a pixel take 15 of 16. */
+/* A register tile has 2 SEG NV vectors of 16 sums. With AVX-512, 28 vectors of sums, two of weights and a pixel take 31
+ * of the 32 registers. An AVX2 register holds half a vector: 12 halves of sums, two halves of weights and a pixel take
+ * 15 of the 16 registers. */
 static const mica__variant variants[] = {MICA__VECTOR_VARIANT("cpu.14x32", MICA__LONG_VECTOR, MICA__CONV_VALUES, 7, 2),
                                          MICA__VARIANT("cpu.6x16", MICA__ON_CPU, MICA__CONV_VALUES, 3, 1)};
 const mica__kernel_desc mica__conv_cpu_direct_kw_kernel = {
@@ -22,17 +23,18 @@ const mica__kernel_desc mica__conv_cpu_direct_kw_kernel = {
 
 #define VW 16
 #define MOST_TAPS 64
-/* The most pixels for a filter of one tap without stride. Beyond it products (conv_gemm) are faster: they take 0.75 to
- * 0.95 of the time for ResNet-50's 28 x 28 and 56 x 56, 0.6 for SqueezeNet's 55 x 55, but 1.3 times as long for 14 x 14
- * and 1 to 1.25 times for 13 x 13. */
+/* The most pixels for a filter of one tap without stride. With more pixels, matrix products (conv_gemm) are faster:
+ * they take 0.75 to 0.95 of this kernel's time for ResNet-50's 28 x 28 and 56 x 56, and 0.6 for SqueezeNet's 55 x 55.
+ * With fewer pixels they are slower: they take 1.3 times as long for 14 x 14, and 1 to 1.25 times for 13 x 13. */
 #define MOST_OF_PRODUCT 512
 /* The packed floats of a tile's pixels in one channel, for a filter of one tap. */
 #define TILE_PITCH(seg) ((seg) > 4 ? 16 : 8)
 /* The most pixels of a strip: its sums for a panel of 32 filters take half of a first-level cache of 48 KiB. */
 #define STRIP 196
-/* Limits on the numbers of parts of the filters and of strips of pixels. A larger number must save at least the share
- * GAIN of the time. A work-group must have GROUP_WORK multiply-adds of vectors, because waking a sleeping core takes
- * some 20 us. */
+/* MOST_PARTS: the filters are divided into at most so many parts. MOST_STRIPS: the largest number of strips that is
+ * tried; strips that do not fit the caches are divided further. GAIN: a larger number of parts or strips must save at
+ * least this share of the time. GROUP_WORK: the fewest multiply-adds of vectors per work-group if filters are divided,
+ * because waking a sleeping core takes some 20 us. */
 #define MOST_PARTS 64
 #define MOST_STRIPS 8
 #define GAIN 0.02
@@ -68,7 +70,7 @@ static size_t scratch_bytes(const plan *p) {
   return (size_t)(packed_floats(p) + p->nv * VW * (p->pixels + 8 - p->seg + VW)) * sizeof(float);
 }
 
-/* Plans what is packed of a channel: for the rows of a strip, or for the segments of its only row. */
+/* Plans how the source of one channel and one strip is packed: by tiles of two segments if one_tap, else by rows. */
 static void plan_packing(plan *p) {
   const mica__conv_phase *w = &p->phase;
   const bool sparse = w->taps[2] == 1 && !reads_padding(w, 2); /* one tap: only elements that are read */
@@ -110,8 +112,8 @@ static void choose_strips(const mica_device_info *device, int64_t least, plan *p
 #define WEIGHT 0.2
 #define TILE 400.0
 
-/* Chooses the panels per work-group. Units take equal shares of the work-groups, and each work-group packs its strip
- * for itself. Returns the time, in multiply-adds of a vector. */
+/* Chooses the panels per work-group. The estimate assumes that the compute units take equal shares of the work-groups;
+ * each work-group packs its strip for itself. Returns the estimated time, in multiply-adds of a vector. */
 static double choose_panels(const mica_device_info *device, plan *p) {
   const mica__conv_phase *w = &p->phase;
   const int64_t strips = mica__max(1, p->strips * w->n * w->groups), panels = mica__ceil_div(w->k, p->nv * VW);

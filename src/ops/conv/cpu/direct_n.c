@@ -15,8 +15,8 @@ const mica__kernel_desc mica__conv_cpu_direct_n_kernel = {
 
 #define VW 16
 #define MR 8
-/* FEW_PIXELS: the most pixels of the smaller plane. This kernel saves taps that read padding, and with more pixels
- * there are too few of them. MOST_PIXELS: the most pixels of the larger plane. */
+/* FEW_PIXELS: the most pixels of the smaller plane. This kernel skips taps that read padding, and with more pixels
+ * there are too few such taps. MOST_PIXELS: the most pixels of the larger plane. */
 #define FEW_PIXELS 4
 #define MOST_PIXELS 16
 /* With fewer images most lanes are idle. */

@@ -36,8 +36,8 @@ const mica__kernel_desc mica__conv_cpu_direct_w_kernel = {
 typedef struct plan {
   mica__conv_dims dims; /* c, in: of the source; k, out: of the result */
   bool back;
-  /* grid: results per phase of the stride. The taps of a result read the elements p + low to p + high of the source,
-   * where p is its position there; low is at most 0. */
+  /* grid: results per phase of the stride. If p is the position in the source that belongs to a result, the result's
+   * taps read the elements p + low to p + high; low is at most 0. */
   int64_t grid[3], low[3], high[3];
   /* rows: rows of a strip. tile_rows: rows of its input tile. A row of the tile holds the phases of the stride
    * (step_of(p, 2) of them) one after another, with `pitch` floats each. */

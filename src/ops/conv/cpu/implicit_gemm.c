@@ -1,5 +1,5 @@
-/* Convolution on CPUs as a matrix product whose right operand exists one panel at a time
- * (cl/conv/cpu/implicit_gemm.cl): for any phase. */
+/* Forward and backward data on CPUs, for any phase of a pass (ops/conv/phase.h), as a matrix product. Only one panel of
+ * its right operand is in memory at a time (cl/conv/cpu/implicit_gemm.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "cl/conv/fields.clh"
@@ -32,9 +32,10 @@ static int64_t panel_floats(const mica_device_info *device) { return 3 * mica__c
 /* Work-groups per core, if there are enough panels: with fewer, some cores are idle while the last ones run. */
 #define GROUPS 128
 
-/* The phases that a launch computes. It is one phase or, backward with a stride of 2 in the width, the two phases of
- * the width. With a stride of 2 in the height, the next phases of the height may have no taps; zero_rows is then true,
- * and the launch also stores their zeros. */
+/* The phases that a launch computes. Backward with a stride, a phase is the set of the result's pixels whose positions
+ * have the same remainder when they are divided by the stride (ops/conv/phase.h). A launch computes one phase, or both
+ * phases of the columns if the stride of the width is 2. If the stride of the height is 2, the phases of the rows in
+ * between may have no taps: zero_rows is then true, and the launch also stores zeros in these rows. */
 typedef struct phases {
   mica__conv_phase at[2];
   int32_t count;
@@ -114,8 +115,8 @@ static plan make_plan(const phases *together, const mica__variant *variant, cons
   p.cb = blocks > 0 ? mica__ceil_div(w->c, blocks) : 1;
   p.kb = 0;
   int64_t rows = mica__min(MOST_ROWS, room(&p, device) - rows_of(&p, together->count)) / together->count;
-  /* The parts of K (the result's channels) have equal size, because a core takes consecutive work-groups: of two cores,
-   * one takes the first half. */
+  /* The parts of K (the result's channels) have equal size. A core takes consecutive work-groups (of two cores, one
+   * takes the first half), so with unequal parts one core would work longer than the other. */
   int64_t parts = mica__ceil_div(tiles, mica__max(1, rows / p.mr));
   p.kb = mica__max(1, mica__ceil_div(tiles, mica__max(1, parts))) * p.mr;
   int64_t panels = mica__ceil_div(p.columns, p.nr);
@@ -137,8 +138,8 @@ static const char *unable(const void *problem) {
   return mica__product3(conv->dims.filter) > MOST_TAPS ? "the filter is too large" : NULL;
 }
 
-/* Makes the plan of each phase only to see if it fits local memory. The launches make the plans again, because a pass
- * may have any number of phases. */
+/* Makes the plan of each phase only to see if it fits local memory. The launches make the plans again, because a task
+ * stores one plan, but a pass may have any number of phases. */
 static const char *decline(const mica__task *task) {
   const mica__conv *conv = task->problem;
   if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);

@@ -64,7 +64,8 @@ static const char *unable(const void *problem) {
     const mica__conv_phase w = mica__conv_phase_at(conv, i);
     const double pixels = (double)mica__max(1, mica__product3(w.out));
     const double pieces = (double)mica__conv_pieces(conv->dtype, w.c), taps = (double)mica__product3(w.taps);
-    /* The most images that a tile's columns belong to; the bound below is halved because taps reach further. */
+    /* The most images that a tile's columns belong to; the bound below is halved, because the offset of a tap may lead
+     * outside of these images. */
     const double images = fmin((double)w.n, WIDEST_TILE / pixels + 2);
     if (mica__product3(w.in) == 0) return "the source is empty";
     if (pieces * (double)mica__product3(w.in) * images > MOST_POSITIONS / 2) return "an image is too large";
@@ -142,7 +143,8 @@ static bool is_flat(const mica__conv_phases *phases) {
   return flat;
 }
 
-/* The most parts of the depth; and the cost of the launch that adds them, about 2 us, in the unit of mica__mma_cost. */
+/* MOST_SPLITS: the most parts that the depth is divided into. LAUNCH: the cost of the launch that adds their sums,
+ * about 2 us, in the unit of mica__mma_cost. */
 #define MOST_SPLITS 16
 #define LAUNCH 80e3
 

@@ -53,9 +53,9 @@ MICA__TASK_PLAN(plan)
 MICA__FIELDS(weights_fields, WINOGRAD_WEIGHTS);
 MICA__FIELDS(blocking_fields, WINOGRAD_BLOCKING);
 
-/* How long it takes to read a transformed filter from memory, counted in the tiles or results that could be multiplied
- * with it meanwhile: with vectors of AVX2, and of AVX-512. Measured on a Xeon, 256 filters over 14 x 14 and
- * 512 over 7 x 7. */
+/* The time to read a transformed filter from memory, as the number of tiles or results that could be multiplied with
+ * the filter in that time. READING is for vectors of AVX2, READING_LONG for AVX-512. Measured on a Xeon with 256
+ * filters over 14 x 14 and 512 over 7 x 7. */
 #define READING 15
 #define READING_LONG 30
 
