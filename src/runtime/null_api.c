@@ -1,7 +1,6 @@
 /* The null device. Objects are reference-counted blocks of one kind, buffers are host memory, kernels do nothing, and
  * everything queued is done at once. It lets graphs be built, planned and recorded without OpenCL. */
 #include "base/checked.h"
-#include "base/large.h"
 #include "runtime/opencl_api.h"
 
 #include <stdatomic.h>
@@ -12,6 +11,7 @@
 typedef struct object {
   atomic_int references;
   cl_context context;
+  void *block; /* what was allocated; the object begins at its first aligned byte */
   size_t bytes;
   /* An object's content follows it, with the alignment of OpenCL's largest vector. */
   _Alignas(128) unsigned char data[];
@@ -21,12 +21,17 @@ static const unsigned char platform_tag, device_tag;
 #define PLATFORM ((cl_platform_id)(uintptr_t)&platform_tag)
 #define DEVICE ((cl_device_id)(uintptr_t)&device_tag)
 
+/* The content is zero, because hosts read what kernels would have written, such as computed shapes. calloc takes no
+ * physical memory for zero pages, so large buffers cost nothing until they are written. */
 static void *object_new(cl_context context, size_t bytes, cl_int *error) {
   size_t total = 0;
   object *o = NULL;
-  if (mica__add_size(bytes, sizeof *o + 127, &total)) o = mica__alloc_aligned(128, total / 128 * 128);
-  if (o) {
+  void *block = mica__add_size(bytes, sizeof *o + 127, &total) ? calloc(1, total) : NULL;
+  if (block) {
+    void *aligned = (unsigned char *)block + (128 - (uintptr_t)block % 128) % 128;
+    o = aligned;
     atomic_init(&o->references, 1);
+    o->block = block;
     o->context = context;
     o->bytes = bytes;
   }
@@ -40,7 +45,7 @@ static cl_int object_retain(void *handle) {
 }
 
 static cl_int object_release(void *handle) {
-  if (atomic_fetch_sub(&((object *)handle)->references, 1) == 1) mica__free_aligned(handle);
+  if (atomic_fetch_sub(&((object *)handle)->references, 1) == 1) free(((object *)handle)->block);
   return CL_SUCCESS;
 }
 

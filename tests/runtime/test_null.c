@@ -401,8 +401,34 @@ START_TEST(structures_of_another_size) {
 }
 END_TEST
 
+/* Hosts read what kernels would have computed, such as shapes. New memory must not have what was freed before. */
+START_TEST(new_memory_is_zero) {
+  static const size_t sizes[] = {1, 255, 1000, 3000, 20000, 100000};
+  static unsigned char read[100000];
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    void *dirty[64];
+    mica_tensor *tensor = NULL;
+    mica_buffer *buffer = NULL;
+    for (size_t k = 0; k < 64; k++) {
+      dirty[k] = malloc(2 * sizes[i] + 256);
+      ck_assert_ptr_nonnull(dirty[k]);
+      memset(dirty[k], 0x5a, 2 * sizes[i] + 256);
+    }
+    for (size_t k = 0; k < 64; k++) free(dirty[k]);
+    mica_engine_trim(engine);
+    ck_ok(mica_buffer_create(engine, sizes[i], &buffer));
+    ck_ok(mica_tensor_wrap(buffer, 0, MICA_U8, MICA_SHAPE((int64_t)sizes[i]), &tensor));
+    memset(read, 1, sizeof read);
+    ck_ok(mica_tensor_download(queue, tensor, read, sizes[i]));
+    for (size_t k = 0; k < sizes[i]; k++) ck_assert_uint_eq(read[k], 0);
+    mica_tensor_destroy(tensor);
+    mica_buffer_destroy(buffer);
+  }
+}
+END_TEST
+
 TESTS(ANYWHERE, begin, end, describes_itself, the_cache_directory_is_chosen, success_keeps_the_sentence,
       structures_of_another_size, blocks_are_reused_by_class, blocks_in_use_are_not_given_out_twice,
       sizes_beyond_the_device, blocks_of_a_busy_queue_wait, tensors_keep_their_buffer, a_vector_has_no_transpose,
       null_pointers_are_refused, another_engines_tensor_is_refused, only_whole_tensors_are_moved, transfers_are_counted,
-      a_recording_keeps_what_it_uses)
+      a_recording_keeps_what_it_uses, new_memory_is_zero)
