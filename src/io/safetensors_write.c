@@ -62,10 +62,18 @@ static int by_key(const void *a, const void *b) {
   return strcmp(((const mica_safetensors_pair *)a)->key, ((const mica_safetensors_pair *)b)->key);
 }
 
+static bool is_utf8(const char *text) { return !text[mica__utf8_prefix(text, strlen(text))]; }
+
 static mica_status check_metadata(const mica_safetensors_pair *metadata, size_t count) {
-  for (size_t i = 0; i < count; i++)
+  for (size_t i = 0; i < count; i++) {
     if (!metadata[i].key || !metadata[i].value)
       return mica__fail(MICA_E_INVALID, "mica_safetensors_write: the key or the value of metadata %zu is NULL", i);
+    if (!is_utf8(metadata[i].key))
+      return mica__fail(MICA_E_INVALID, "safetensors: the key \"%s\" of the metadata is not UTF-8", metadata[i].key);
+    if (!is_utf8(metadata[i].value))
+      return mica__fail(MICA_E_INVALID, "safetensors: the value of \"%s\" in the metadata is not UTF-8",
+                        metadata[i].key);
+  }
   if (count < 2) return MICA_OK;
   mica_safetensors_pair *sorted = calloc(count, sizeof *sorted);
   if (!sorted) return mica__fail_nomem("metadata");

@@ -181,6 +181,22 @@ START_TEST(a_name_that_is_no_text_is_not_written) {
 }
 END_TEST
 
+START_TEST(metadata_that_are_no_text_are_not_written) {
+  static const mica_safetensors_pair pairs[][2] = {{{"a", "b"}, {"k\xff", "b"}},
+                                                   {{"a", "b"}, {"k", "\xe4"}},
+                                                   {{"\xc3", "b"}, {"k", "b"}},
+                                                   {{"a", "\xed\xa0\x80"}, {"k", "b"}}};
+  const float one = 1;
+  const mica_safetensors_entry entry = {.name = "w", .dtype = MICA_F32, .data = &one, .bytes = sizeof one};
+  unlink(path);
+  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+    ck_assert_int_eq(mica_safetensors_write(path, &entry, 1, pairs[i], 2), MICA_E_INVALID);
+    ck_assert_ptr_nonnull(strstr(mica_error_message(), "is not UTF-8"));
+    ck_assert_int_ne(access(path, F_OK), 0);
+  }
+}
+END_TEST
+
 START_TEST(a_header_that_is_no_header_is_refused) {
   mica_safetensors *file = NULL;
   unsigned char huge[16] = {0, 0, 0, 0, 1}, long_header[16] = {9}, cut[7] = {0};
@@ -294,6 +310,7 @@ static void remove_folder(void) {
 TEST_GROUPS(NEEDS(CJSON),
             ONCE(make_folder, remove_folder, what_is_written_comes_back, every_dtype_has_a_name_in_the_format,
                  what_the_format_forbids_is_refused_with_the_reason, a_bool_is_0_or_1,
-                 a_name_that_is_no_text_is_not_written, a_header_that_is_no_header_is_refused,
-                 what_the_format_cannot_hold_is_not_written, a_disk_that_is_full_leaves_the_old_file,
-                 a_directory_that_cannot_be_written_is_a_sentence, a_writer_killed_at_any_moment_leaves_a_whole_file))
+                 a_name_that_is_no_text_is_not_written, metadata_that_are_no_text_are_not_written,
+                 a_header_that_is_no_header_is_refused, what_the_format_cannot_hold_is_not_written,
+                 a_disk_that_is_full_leaves_the_old_file, a_directory_that_cannot_be_written_is_a_sentence,
+                 a_writer_killed_at_any_moment_leaves_a_whole_file))
