@@ -248,7 +248,7 @@ const char *mica_onnx_value_at(const mica_onnx *model, size_t index) {
 bool mica__onnx_is_statistic(const mica_onnx *model, const char *name) {
   for (int32_t i = 0; i < model->graph.count; i++) {
     const mica__onnx_node *node = &model->graph.nodes[i];
-    if (strcmp(node->op, "BatchNormalization") != 0) continue;
+    if (strcmp(node->op, "BatchNormalization") != 0 || *node->domain) continue;
     for (int32_t k = 3; k < node->input_count && k < 5; k++)
       if (!strcmp(node->inputs[k], name)) return true;
   }

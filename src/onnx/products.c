@@ -160,7 +160,8 @@ static const mica__onnx_node *norm_behind(const finding *f, const char *value) {
   if (uses_of(f, value) != 1) return NULL;
   for (int32_t i = 0; i < graph->count; i++) {
     const mica__onnx_node *node = &graph->nodes[i];
-    if (strcmp(node->op, "BatchNormalization") != 0 || node->input_count < 5 || strcmp(node->inputs[0], value) != 0)
+    if (strcmp(node->op, "BatchNormalization") != 0 || *node->domain || node->input_count < 5 ||
+        strcmp(node->inputs[0], value) != 0)
       continue;
     return mica__onnx_int(node, "training_mode", 0) == 0 && node->output_count == 1 ? node : NULL;
   }
@@ -215,11 +216,16 @@ static mica_status take_product(finding *f, const mica__onnx_node *node) {
 
 /* --- the graph --- */
 
+/* True for a product of ONNX's own; operators of other domains may have the same names. */
+static bool is_product(const mica__onnx_node *node) {
+  return !*node->domain && (!strcmp(node->op, "Conv") || !strcmp(node->op, "Gemm") || !strcmp(node->op, "MatMul"));
+}
+
 /* NOLINTNEXTLINE(misc-no-recursion): see count_uses. */
 static bool has_products(const mica__onnx_graph *graph) {
   for (int32_t i = 0; i < graph->count; i++) {
     const mica__onnx_node *node = &graph->nodes[i];
-    if (!strcmp(node->op, "Conv") || !strcmp(node->op, "Gemm") || !strcmp(node->op, "MatMul")) return true;
+    if (is_product(node)) return true;
     for (int32_t k = 0; k < node->body_count; k++)
       if (has_products(&node->bodies[k])) return true;
   }
@@ -239,12 +245,10 @@ static const struct {
                   {"DeformConv", "float: a deformed convolution"}};
 
 static mica_status look_at(finding *f, const mica__onnx_node *node) {
-  const bool own = !*node->domain;
-  if (own && (!strcmp(node->op, "Conv") || !strcmp(node->op, "Gemm") || !strcmp(node->op, "MatMul")))
-    return take_product(f, node);
+  if (is_product(node)) return take_product(f, node);
   for (size_t i = 0; i < sizeof left_float / sizeof *left_float; i++)
     if (!strcmp(node->op, left_float[i].op)) return add_float(f, node, left_float[i].why);
-  const Onnx__TensorProto *table = own && !strcmp(node->op, "Gather") ? operand(f, node, 0) : NULL;
+  const Onnx__TensorProto *table = !*node->domain && !strcmp(node->op, "Gather") ? operand(f, node, 0) : NULL;
   mica_shape shape = {0};
   if (table && is_f32(table, &shape) && shape.rank == 2) return add_float(f, node, "float: the rows of an embedding");
   bool inside = node->function && has_products(&node->function->body);

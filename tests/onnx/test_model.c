@@ -1,6 +1,8 @@
 /* labels: null single
  *
  * Models that are opened and described, and files that are refused: with a sentence, whatever they hold. */
+#include "onnx/products.h"
+#include "onnx/training.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
@@ -133,6 +135,76 @@ START_TEST(functions_that_call_themselves_are_refused) {
   wire_inside(&function, 7, &node);
   wire_inside(&file, WIRE_MODEL_FUNCTION, &function);
   ck_refused(open_model(&file, &model), MICA_E_FORMAT, "'Twice' calls itself");
+}
+END_TEST
+
+static void add_node_of(mica__text *graph, const char *text, const char *domain) {
+  mica__text node = wire_node(text);
+  wire_text(&node, 7, domain);
+  wire_inside(graph, WIRE_GRAPH_NODE, &node);
+}
+
+/* An operator of another domain is not ONNX's operator of this name: its operands are not statistics, and it is not a
+ * product. */
+START_TEST(operators_of_other_domains_may_have_any_name) {
+  static const char *const domains[] = {"", "ai.onnx", "com.example"};
+  static const float ones[18] = {1};
+  for (size_t d = 0; d < sizeof domains / sizeof *domains; d++) {
+    const bool own = d < 2;
+    mica_onnx *model = NULL;
+    mica__onnx_products found;
+    mica__text graph = graph_of((const char *[]){"Conv x w > h", NULL});
+    add_node_of(&graph, "BatchNormalization h s b m v > n", domains[d]);
+    add_node(&graph, "Wrap n w > y");
+    mica__text weight = wire_tensor("w", 1, (int64_t[]){2, 1, 3, 3, -1}, ones, sizeof ones);
+    wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &weight);
+    for (const char *const *name = (const char *[]){"s", "b", "m", "v", NULL}; *name; name++) {
+      mica__text part = wire_tensor(*name, 1, two, ones, 8);
+      wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &part);
+    }
+    mica__text file = wire_model(&graph), function = {0}, inner = wire_node("Conv a c > b");
+    wire_text(&function, 1, "Wrap");
+    wire_text(&function, 4, "a");
+    wire_text(&function, 4, "c");
+    wire_text(&function, 5, "b");
+    wire_text(&inner, 7, domains[d]);
+    wire_inside(&function, 7, &inner);
+    wire_inside(&file, WIRE_MODEL_FUNCTION, &function);
+    ck_ok(open_model(&file, &model));
+    ck_assert_int_eq(mica__onnx_is_statistic(model, "m"), own);
+    ck_assert_int_eq(mica__onnx_is_statistic(model, "v"), own);
+    ck_assert(!mica__onnx_is_statistic(model, "s"));
+    ck_ok(mica__onnx_products_find(model, &found));
+    ck_assert_uint_eq(found.count, own ? 2 : 1);
+    mica__onnx_products_free(&found);
+    mica_onnx_close(model);
+  }
+}
+END_TEST
+
+/* A batch norm is only taken into a convolution if it is ONNX's. */
+START_TEST(norms_of_other_domains_are_left) {
+  static const char *const domains[] = {"", "ai.onnx", "com.example"};
+  static const float ones[18] = {1};
+  for (size_t d = 0; d < sizeof domains / sizeof *domains; d++) {
+    mica_onnx *model = NULL;
+    mica__onnx_products found;
+    mica__text graph = graph_of((const char *[]){"Conv x w > h", NULL});
+    add_node_of(&graph, "BatchNormalization h s b m v > y", domains[d]);
+    mica__text weight = wire_tensor("w", 1, (int64_t[]){2, 1, 3, 3, -1}, ones, sizeof ones);
+    wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &weight);
+    for (const char *const *name = (const char *[]){"s", "b", "m", "v", NULL}; *name; name++) {
+      mica__text part = wire_tensor(*name, 1, two, ones, 8);
+      wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &part);
+    }
+    mica__text file = wire_model(&graph);
+    ck_ok(open_model(&file, &model));
+    ck_ok(mica__onnx_products_find(model, &found));
+    ck_assert_uint_eq(found.count, 1);
+    ck_assert_int_eq(found.list[0].norm != NULL, d < 2);
+    mica__onnx_products_free(&found);
+    mica_onnx_close(model);
+  }
 }
 END_TEST
 
@@ -344,6 +416,7 @@ START_TEST(too_many_nodes_are_refused) {
 END_TEST
 
 TESTS(NEEDS(ONNX), NULL, NULL, a_model_is_described, what_is_no_model_is_refused, deep_nesting_is_refused,
-      too_many_messages_are_refused, functions_that_call_themselves_are_refused, tensors_that_cannot_be_are_refused,
+      too_many_messages_are_refused, functions_that_call_themselves_are_refused,
+      operators_of_other_domains_may_have_any_name, norms_of_other_domains_are_left, tensors_that_cannot_be_are_refused,
       external_data_stay_inside, links_that_stay_inside_are_followed, the_first_error_is_told,
       too_many_nodes_are_refused)
