@@ -77,6 +77,22 @@ static void is_refused(const void *content, size_t size, const char *sentence) {
   free(copy);
 }
 
+/* Level 0 is for depths that are unknown or too large; a known depth has level 1 at least. */
+START_TEST(unknown_depths_stay_unknown) {
+  const float depths[] = {0, -0.0f, -1, NAN, -INFINITY, INFINITY, 1e9f, 1e-30f, 0.001f, 1, 255.99f, 256};
+  static const uint16_t want[] = {0, 0, 0, 0, 0, 0, 0, 1, 1, 256, 65533, 0};
+  uint16_t *levels = NULL;
+  uint8_t *png = NULL;
+  size_t bytes = 0;
+  int32_t sides[2];
+  ck_ok(mica__depth_map_encode(depths, 3, 4, 256, &png, &bytes));
+  ck_ok(mica__png_decode_levels("png", png, bytes, sides, &levels));
+  for (int i = 0; i < 12; i++) ck_assert_msg(levels[i] == want[i], "%d: %d", i, levels[i]);
+  free(levels);
+  free(png);
+}
+END_TEST
+
 START_TEST(png_holds_levels_per_unit) {
   static const uint16_t levels[6] = {0, 1, 256, 1000, 40000, 65535};
   static const float metres[6] = {0, 1 / 256.0f, 1, 1000 / 256.0f, 40000 / 256.0f, 65535 / 256.0f};
@@ -285,6 +301,6 @@ START_TEST(tiles_share_out_the_depths) {
 }
 END_TEST
 
-TESTS(ANYWHERE, NULL, NULL, png_holds_levels_per_unit, png_is_rotated_as_pictures_are,
+TESTS(ANYWHERE, NULL, NULL, unknown_depths_stay_unknown, png_holds_levels_per_unit, png_is_rotated_as_pictures_are,
       npy_holds_depths_or_whole_numbers, sides_and_bits_of_npy_are_in_its_header, pfm_is_read_from_the_bottom,
       maps_are_found_by_name, scales_that_are_none, tiles_share_out_the_depths)

@@ -270,7 +270,7 @@ mica_status mica__depth_map_encode(const float *depths, int64_t height, int64_t 
   if (!levels) return mica__fail_nomem("a depth map");
   for (size_t i = 0; i < pixels; i++) {
     const double level = floor((double)depths[i] * scale + 0.5);
-    levels[i] = level <= UINT16_MAX ? (uint16_t)fmax(level, 1) : 0;
+    levels[i] = depths[i] > 0 && level <= UINT16_MAX ? (uint16_t)fmax(level, 1) : 0;
   }
   mica_status status = mica__png_encode_levels(levels, height, width, file, size);
   free(levels);
