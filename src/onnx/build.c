@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The state of mica_onnx_build. `known` lists the initial values that must become constants, because lowering needs
+/* The state of mica_onnx_build. `known` lists the initialisers that must become constants, because lowering needs
  * their elements. */
 typedef struct building {
   /* A trial graph, in which SOME_EXTENT replaces open dimensions; NULL if no dimension is open. */
@@ -65,7 +65,7 @@ static mica_status copy_inputs(const building *b, const mica_value *inputs, mica
   return MICA_OK;
 }
 
-/* Finds the initial values that must be constants. Lowers the model into a temporary graph again and again, each time
+/* Finds the initialisers that must be constants. Lowers the model into a temporary graph again and again, each time
  * with one further value as a constant, until lowering demands no other one. If dimensions are open, b->tried keeps the
  * last graph. */
 static mica_status find_known(building *b, const mica_value *inputs, mica_value *outputs, mica_value *copies) {
@@ -255,7 +255,7 @@ bool mica__onnx_is_statistic(const mica_onnx *model, const char *name) {
   return false;
 }
 
-/* Finds the initial value called `name`, or else the node Constant of the model's graph whose result has this name.
+/* Finds the initialiser called `name`, or else the node Constant of the model's graph whose result has this name.
  * Returns its tensor; NULL if there is neither. */
 static const Onnx__TensorProto *find_weight(const mica_onnx *model, const char *name) {
   const int32_t at = mica__name_table_find(&model->initials, name);

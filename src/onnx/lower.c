@@ -164,7 +164,7 @@ static mica_status lower_nodes(mica__lowering *l, const mica__onnx_graph *graph)
 
 /* --- models --- */
 
-/* Makes the value of an input: a constant if the input is bound. Null if the input is absent or is an initial value
+/* Makes the value of an input: a constant if the input is bound. Null if the input is absent or is an initialiser
  * from outside. */
 static mica_value input_value(mica__lowering *l, const mica__lower_input *input) {
   if (!input->given || input->tensor || input->sparse) return (mica_value){0};

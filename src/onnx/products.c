@@ -1,4 +1,4 @@
-/* Finds a model's products with constant weights. */
+/* Finds a model's products (convolutions and matrix products) with constant weights. */
 #include "onnx/products.h"
 
 #include "base/name_table.h"
@@ -11,7 +11,8 @@
 typedef struct finding {
   const mica_onnx *model;
   mica__external external;
-  mica__name_table numbers, makers; /* a value's name -> its index in uses; the index of the node that makes it */
+  /* numbers: a value's name -> its index in `uses`; makers: a value's name -> the index of the node that makes it. */
+  mica__name_table numbers, makers;
   int32_t *uses;
   size_t use_count, use_capacity;
   mica__onnx_products *out;
@@ -63,7 +64,7 @@ static mica_status note_makers(finding *f) {
   return MICA_OK;
 }
 
-/* --- initial values --- */
+/* --- initialisers --- */
 
 static const Onnx__TensorProto *initial_of(const finding *f, const char *name) {
   const Onnx__GraphProto *graph = f->model->proto->graph;
@@ -138,7 +139,8 @@ static mica_status add_float(finding *f, const mica__onnx_node *node, const char
   return MICA_OK;
 }
 
-/* The weight of a matrix product: an initial value, or (`swapped`) an initial value that a Transpose swaps. */
+/* Returns the weight of a matrix product, which must be an initialiser. If a Transpose node between the initialiser and
+ * the product swaps its axes, sets *swapped. Returns NULL if the weight is anything else. */
 static const Onnx__TensorProto *matrix_of(const finding *f, const mica__onnx_node *node, bool *swapped) {
   const Onnx__TensorProto *own = operand(f, node, 1);
   const int32_t maker = node->input_count > 1 ? mica__name_table_find(&f->makers, node->inputs[1]) : -1;

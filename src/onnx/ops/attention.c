@@ -1,6 +1,5 @@
-/* Scaled dot-product attention (Vaswani et al. 2017) as in ONNX 23 to 25. Heads have an axis of their own or are
- * joined in the last axis, and several heads of queries may share one of keys. Supports caches, masks, windows and a
- * soft cap. */
+/* Scaled dot-product attention (Vaswani et al. 2017) as in ONNX 23 to 25. Heads have an axis of their own or are joined
+ * in the last axis. Several query heads may share one key head. Supports caches, masks, windows and a soft cap. */
 #include "onnx/ops/attention.h"
 
 #include "onnx/ops/family.h"
@@ -15,8 +14,8 @@ typedef struct attention {
   int64_t past;              /* rows of the cache */
   int64_t heads, key_heads;
   bool flat; /* q, k and v came as (batch, rows, heads * width) */
-  /* Query i is at position p = offset + i. It sees the keys j with p - left <= j <= p + right; -1: no limit on that
-   * side. */
+  /* The window: query i is at position p = offset + i, and sees the keys j with p - left <= j <= p + right. If left or
+   * right is -1, there is no limit on that side. */
   int64_t left, right;
   mica_value lengths; /* (batch): the number of keys of each sequence; null: all */
   mica_value offset;  /* i64, one number or (batch); null: 0 */
@@ -40,9 +39,12 @@ mica_value mica__lower_split_heads(mica__lowering *l, const mica__onnx_node *nod
   return mica_transpose(apart, MICA_AXES(0, 2, 1, 3));
 }
 
-/* Reads the window. is_causal is the same as right_window_size = 0. The position of the first query (a->offset) is the
- * number of rows in the past cache. If the operator gets a filled cache instead (nonpad_kv_seqlen), the queries are the
- * last rows of each sequence. */
+/* Reads the window and sets a->offset, the position of the first query.
+ *
+ * - is_causal is the same as right_window_size = 0.
+ * - With a past cache, the offset is the number of its rows.
+ * - With nonpad_kv_seqlen, k and v already are the whole cache, which is padded. Then the queries are at the last valid
+ *   positions of each sequence, so the offset is the sequence's length minus the number of queries. */
 static bool take_window(mica__lowering *l, const mica__onnx_node *node, attention *a) {
   a->left = mica__onnx_int(node, "left_window_size", -1);
   a->right = mica__onnx_int(node, "right_window_size", -1);
@@ -102,13 +104,14 @@ mica_value mica__lower_share_heads(mica_value x, int64_t heads) {
   return mica_reshape(wide, MICA_SHAPE(s.dim[0], heads, s.dim[2], s.dim[3]));
 }
 
-/* Returns 0 for keys that are seen and minus infinity for the others. */
+/* Converts a boolean mask to a bias of the dtype of `like`: 0 where `seen` is true, minus infinity where it is
+ * false. */
 static mica_value as_bias(mica_value seen, mica_value like) {
   return mica_where(seen, mica__lower_number(like, 0), mica__lower_number(like, -(double)INFINITY));
 }
 
-/* Converts the given mask to a bias. If the mask has fewer columns than there are keys, minus infinity is appended; a
- * single column broadcasts instead. */
+/* Converts the node's mask to a bias of the scores. If its last axis is shorter than `rows`, the number of keys, minus
+ * infinity is appended to that axis; but a last axis of length 1 broadcasts. */
 static mica_value mask_bias(mica_value mask, mica_value scores, int64_t rows) {
   int64_t before[MICA_MAX_RANK] = {0}, after[MICA_MAX_RANK] = {0};
   if (mica_value_dtype(mask) == MICA_BOOL) mask = as_bias(mask, scores);
@@ -128,7 +131,8 @@ static mica_value a_sequence(mica_value x) {
   return s.rank == 1 ? mica_reshape(x, MICA_SHAPE(s.dim[0], 1, 1, 1)) : x;
 }
 
-/* True for keys inside the window, (rows, keys) or (batch, 1, rows, keys); null if the window has no limits. */
+/* Returns a mask that is true where the key is inside the query's window; null if the window has no limits. The shape
+ * is (rows, keys), or (batch, 1, rows, keys) if a->offset has one number per sequence. */
 static mica_value inside_window(mica__lowering *l, const attention *a) {
   if (a->left < 0 && a->right < 0) return (mica_value){0};
   int64_t rows = mica_value_shape(a->q).dim[2], keys = mica_value_shape(a->k).dim[2];
@@ -167,8 +171,12 @@ static mica_value zero_where_blind(mica_value weights, mica_value bias) {
   return mica_where(blind, mica__lower_number(weights, 0), weights);
 }
 
-/* Which scores the fourth result holds (qk_matmul_output_mode): the scaled products, these after the soft cap, these
- * with the bias added, or their softmax. */
+/* Values of qk_matmul_output_mode, which chooses what result 3 holds.
+ *
+ * - SHOW_SCORES: the scaled products of queries and keys
+ * - SHOW_CAPPED: the scores after the soft cap
+ * - SHOW_BIASED: the capped scores plus the bias
+ * - SHOW_SOFTMAX: the softmax of the biased scores */
 enum { SHOW_SCORES, SHOW_CAPPED, SHOW_BIASED, SHOW_SOFTMAX };
 
 static mica_value weights_of(mica__lowering *l, const mica__onnx_node *node, const attention *a, mica_value *shown) {
@@ -201,8 +209,8 @@ static bool is_tiled(const mica__onnx_node *node, const attention *a) {
          mica_value_dtype(a->v) == dtype && mica_value_shape(a->v).rank == 4;
 }
 
-/* Maps the window to the window of mica_attention if it is equally wide on both sides or ends at the query; other
- * windows become a mask. */
+/* Expresses the window by the settings of mica_attention if the window ends at the query or is equally wide on both
+ * sides. A window of any other shape is stored as a mask in *inside. */
 static void tile_window(mica__lowering *l, const attention *a, mica_attention_config *config, mica_value *inside) {
   config->causal = a->right == 0;
   if (a->left >= 0 && (config->causal || a->left == a->right))
@@ -253,8 +261,9 @@ MICA__LOWER(attention) {
 
 /* --- positions --- */
 
-/* Rotates rows of even width by angles, given as cosines and sines (batch, 1, rows, width / 2). Pair i is elements 2 i
- * and 2 i + 1 if `neighbours`, else elements i and i + width / 2. */
+/* Rotates pairs of elements of each row of x. Pair i, for i < width / 2, is elements 2 i and 2 i + 1 if `neighbours` is
+ * set, else elements i and i + width / 2. It is rotated by the angle whose cosine and sine are element i of `cosine`
+ * and `sine`, (batch, 1, rows, width / 2). */
 static mica_value rotated(mica_value x, mica_value cosine, mica_value sine, bool neighbours) {
   mica_shape s = mica_value_shape(x);
   int64_t half = s.dim[3] / 2;

@@ -1,5 +1,5 @@
-/* Operators of com.microsoft for decoders, as onnxruntime-genai writes them: attention with shared heads and a cache
- * (Ainslie et al. 2023), and rotary positions (Su et al. 2021). */
+/* Operators of com.microsoft for decoders, as onnxruntime-genai writes them: grouped-query attention (Ainslie et al.
+ * 2023) with a cache of keys and values, and rotary position embedding (Su et al. 2021). */
 #include "onnx/ops/attention.h"
 #include "onnx/ops/microsoft.h"
 
@@ -31,13 +31,19 @@ typedef struct grouped {
   mica_value q, k, v;        /* (batch, heads, rows, width) */
   mica_value past_k, past_v; /* (batch, key heads, past, width); null: none */
   int64_t heads, key_heads, batch, rows, width, past;
-  int64_t total;      /* rows of the joined keys: max(total_sequence_length, past); with a window past + rows */
+  /* Rows of past and new keys together, with padding: past + rows if there is a window, else
+   * max(total_sequence_length, past) */
+  int64_t total;
   mica_value lengths; /* how many positions each sequence has after this call, (batch) i32 */
   mica_value first;   /* how many positions each sequence had before this call, (batch) i32; null: 0 */
   bool plain;         /* every sequence is known to fill the past cache, so the new rows are just appended */
-  /* For a cache that holds only the last positions (sliding_window_cache): the size of the window; the number of past
-   * rows in use; and the index, among the past rows in use and the new rows, of the first row that the present cache
-   * keeps. The last two are (batch) i32. 0 and null if the cache holds all positions. */
+  /* For a cache that holds only the last positions (sliding_window_cache). If the cache holds all positions, the fields
+   * are 0 and null.
+   *
+   * - window: how many positions a query sees
+   * - resident: how many rows of the past cache are in use, (batch) i32
+   * - stays: the first row that stays in the cache after this call, (batch) i32. It is an index into the past rows in
+   *   use followed by the new rows. */
   int64_t window;
   mica_value resident, stays;
 } grouped;
@@ -110,8 +116,11 @@ static mica_value counts_of(mica__lowering *l, const mica__onnx_node *node, cons
   return (mica_value){0};
 }
 
-/* Finds where the new rows begin: a sequence with n keys after this call and m new rows had n - m before. seqlens_k is
- * n - 1, query_seqlens is m; without it m is the number of rows, or n if that is less. */
+/* Computes g->lengths and g->first. If a sequence has n keys after this call and m of them are new, it had n - m
+ * before, so its new rows begin at position n - m.
+ *
+ * - n is seqlens_k + 1.
+ * - m is query_seqlens. If this operand is absent, m is the smaller of n and the number of new rows. */
 static bool take_first(mica__lowering *l, const mica__onnx_node *node, grouped *g, int64_t total) {
   double last = 0;
   g->lengths = counts_of(l, node, g, LENGTHS);
@@ -126,9 +135,9 @@ static bool take_first(mica__lowering *l, const mica__onnx_node *node, grouped *
   return g->first.graph;
 }
 
-/* How many of n positions are in a cache of `capacity` rows: all if they fit, else the last ones. If a new position
- * finds the cache full, the oldest capacity - window + 1 positions are dropped, so that the window's positions
- * remain. */
+/* How many of n positions are in a cache of `capacity` rows: all if they fit, else the last ones. When a new position
+ * finds the cache full, the oldest capacity - window + 1 positions are dropped. Then `window` positions remain, the new
+ * one included. */
 static mica_value resident_of(const grouped *g, mica_value n, int64_t capacity) {
   const double gap = (double)(capacity - g->window + 1);
   mica_value over = mica_maximum(mica_sub(n, mica__lower_number(n, (double)capacity)), mica__lower_number(n, 0));
@@ -136,8 +145,8 @@ static mica_value resident_of(const grouped *g, mica_value n, int64_t capacity) 
   return mica_sub(n, mica_mul(over, mica__lower_number(n, gap)));
 }
 
-/* Sets up the window. The keys are the past rows in use, then the new rows. The present cache keeps the last keys;
- * resident_of computes their number. */
+/* Computes g->resident and g->stays if there is a window. The keys are the past rows in use, then the new rows. The
+ * cache after this call holds the last keys; resident_of computes how many. */
 static bool take_window(mica__lowering *l, const mica__onnx_node *node, grouped *g) {
   if (!g->window) return true;
   if (g->window < 0 || g->past < g->window || mica__lower_has(l, node, BIAS)) {
@@ -154,8 +163,8 @@ static bool take_window(mica__lowering *l, const mica__onnx_node *node, grouped 
   return mica__lower_positions(l, node, g->past + g->rows) && g->stays.graph;
 }
 
-/* Reads the caches and the lengths of sequences. total_sequence_length is the largest length after this call; if it
- * equals the number of rows, there is no past. */
+/* Reads the caches and the lengths of sequences. total_sequence_length is the largest length after this call. If it
+ * equals the number of new rows, there is no past. */
 static bool take_lengths(mica__lowering *l, const mica__onnx_node *node, grouped *g) {
   mica__integers total;
   g->past_k = given(l, node, PAST_KEY);
@@ -201,8 +210,8 @@ static mica_value rows_of(mica__lowering *l, const mica__onnx_node *node, const 
   return mica_gather(mica_reshape(x, MICA_SHAPE(rows, g->width)), index, 0);
 }
 
-/* Joins the past and the new rows, padded with zeros. In sequences of different lengths the new rows begin at different
- * positions, so each row is gathered from the past and the new rows together. */
+/* Joins the past and the new rows, and pads them with zeros to g->total rows. In sequences of different lengths the new
+ * rows begin at different positions, so each row is gathered from the past and the new rows together. */
 static mica_value joined(mica__lowering *l, const mica__onnx_node *node, const grouped *g, mica_value past,
                          mica_value fresh) {
   const int64_t none[MICA_MAX_RANK] = {0}, after[MICA_MAX_RANK] = {0, 0, g->total - g->rows};
@@ -325,7 +334,7 @@ MICA__LOWER(group_query_attention) {
   return MICA_OK;
 }
 
-/* Positions are (batch, rows), or one number: the position of the first row. */
+/* Operand 1, the positions of the rows, is (batch, rows) or holds only the position of the first row. */
 MICA__LOWER(microsoft_rotary_embedding) {
   mica_value x = x_of(l, node), positions = mica__lower_operand(l, node, 1);
   mica__rotation rotation = {.cosine = mica__lower_operand(l, node, 2),

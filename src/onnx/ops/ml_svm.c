@@ -120,7 +120,8 @@ static bool count_vectors(machine *m) {
   return false;
 }
 
-/* Decisions (N, pairs) between two classes each; above 0 means the first class. */
+/* Returns decisions (N, pairs), one for each pair of classes (0, 1), (0, 2), ..., (1, 2), ... A decision above 0 means
+ * the first class of the pair. */
 static mica_value decisions(const machine *m, mica_value x) {
   int64_t cells = 0, pair = 0, first = 0;
   const int64_t classes = m->classes.count, *counts = m->per_class.values;
@@ -197,7 +198,8 @@ static void couple(int64_t k, const float *r, float *q, float *qp, float *p) {
   }
 }
 
-/* Converts probabilities of the first class of each pair (N, pairs) to probabilities of classes (N, k). */
+/* Converts probabilities of pairs (N, pairs) to probabilities of classes (N, k). For a pair, the input holds the
+ * probability of its first class, given that one of the two classes is right. *config is k. */
 static mica_status couple_rows(const void *config, const mica__host_array *pairs, mica__host_array *y) {
   const int64_t k = *(const int64_t *)config, rows = pairs->shape.dim[0], count = pairs->shape.dim[1];
   double *given = mica__host_reals(pairs);
@@ -220,7 +222,7 @@ static mica_status couple_rows(const void *config, const mica__host_array *pairs
 }
 
 /* Converts decisions to probabilities: first of each pair by Platt's sigmoid (1999), then of the classes. Returns null
- * if an error was recorded or operands were demanded. */
+ * if an error was recorded, or if the lowering must restart to learn the operands' elements (l->demands). */
 static mica_value probabilities(const machine *m, mica_value scores, const mica__reals *a, const mica__reals *b) {
   mica_value y = {0};
   if (a->count != m->pairs || b->count != m->pairs) {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The most nodes of an ensemble, and the most levels; each level becomes some operations of the graph. */
+/* Limits on the nodes and on the levels of an ensemble. Each level becomes several operations of the graph. */
 #define MOST_NODES (1 << 24)
 #define MOST_LEVELS 1000
 
@@ -14,8 +14,8 @@ static bool refuse(mica__lowering *l, const mica__onnx_node *node, const char *w
   return false;
 }
 
-/* Reads a list of `count` integers. If it is optional, it may be absent, and *out is then NULL. Returns false, with an
- * error recorded, for another number of integers. */
+/* Reads a list of `count` integers. If `optional` is set, the list may be absent, and *out is then NULL. Returns false,
+ * with an error recorded, if the list has another number of integers. */
 static bool integers(mica__lowering *l, const mica__onnx_node *node, const char *name, int64_t count, bool optional,
                      const int64_t **out) {
   mica__integers list;
@@ -43,11 +43,14 @@ static bool reals(mica__lowering *l, const mica__onnx_node *node, const char *na
 enum { LEQ, LT, GTE, GT, EQ, NEQ, MEMBER, LEAF, KINDS };
 
 /* Rewrites a comparison as one of mica__tree_mode. If it is the negation of a mode, as x > v is the negation of x <= v,
- * the branches are exchanged.
+ * the branches are exchanged, so that the old `yes` branch is now `no`.
  *
- * NaN fails every comparison of the file except !=, and takes the `yes` branch if the node tracks missing values. After
- * exchanging the branches it must therefore be tracked if it was not before. In a node with != it takes the `yes`
- * branch in both cases. */
+ * In the file a NaN takes the `no` branch, because comparisons with it are false. It takes the `yes` branch if the node
+ * tracks missing values or if the comparison is !=. In a node with exchanged branches these must still be the targets
+ * of a NaN:
+ *
+ * - >= and >: tracks_true is negated.
+ * - !=: the old `yes` branch is now `no`, which a NaN takes if tracks_true is false. */
 static void ask(mica__tree_node *at, int32_t kind) {
   static const int32_t modes[KINDS] = {MICA__TREE_AT_MOST, MICA__TREE_BELOW, MICA__TREE_BELOW, MICA__TREE_AT_MOST,
                                        MICA__TREE_IS,      MICA__TREE_IS,    MICA__TREE_IS,    MICA__TREE_LEAF};
@@ -97,7 +100,8 @@ static bool find_depth(mica__lowering *l, const mica__onnx_node *node, int32_t *
   return false;
 }
 
-/* Finds the node without a parent in each tree; tree_of is ascending. */
+/* Finds the root of each tree, the only node without a parent. tree_of[i] is the tree of node i, in ascending order.
+ * Returns false, with an error recorded, if a tree does not have exactly one root. */
 static bool find_roots(mica__lowering *l, const mica__onnx_node *node, const int64_t *tree_of, const int32_t *parents,
                        mica__trees *t) {
   t->roots = mica__lower_room(l, (size_t)t->node_count + 1, sizeof *t->roots);

@@ -254,7 +254,8 @@ static mica_status check_instructions(mica__check *check, const mica__op *op) {
       {MICA_U8, MICA_U8, MICA_I32, {4, {1, 9, 7, 10}}, {4, {5, 9, 2, 2}}, ZEROS | PER_COLUMN, {0}},
       {MICA_U8, MICA_I8, MICA_U8, {4, {1, 70, 5, 9}}, {4, {9, 70, 1, 1}}, SCALES | ZEROS | Y | SUM, {0}},
       {MICA_U8, MICA_I8, MICA_I8, {4, {2, 3, 6, 11}}, {4, {35, 3, 1, 1}}, Y | TIES | RELU, {0}},
-      /* Other bytes beside pixels that are dropped: lines of 3, 7 and 20 pixels. */
+      /* Addition of other bytes in vectors that also have pixels whose results are dropped, because lines have 3, 7 or
+       * 20 pixels. */
       {MICA_U8, MICA_I8, MICA_I8, {4, {2, 5, 9, 3}}, {4, {13, 5, 3, 3}}, Y | SUM | TIES, {.pad = {1, 1}}},
       {MICA_I8, MICA_I8, MICA_I8, {4, {1, 6, 7, 7}}, {4, {9, 6, 3, 3}}, SCALES | ZEROS | Y | SUM, {.pad = {1, 1}}},
       {MICA_U8,

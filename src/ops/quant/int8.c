@@ -165,7 +165,7 @@ static double number(const reference *r, mica__int8_operand operand, int64_t ind
 
 static uint32_t bits_of(double value) { return (uint32_t)(int32_t)value; }
 
-/* Saturates a step to a byte of the type; NaN becomes 0. */
+/* Saturates a quantized number to a byte of the type; NaN becomes 0. */
 static double byte_of(float step, mica_dtype to) {
   float low = to == MICA_I8 ? -128 : 0, high = to == MICA_I8 ? 127 : 255;
   return isnan(step) ? 0 : (double)(step < low ? low : step > high ? high : step);

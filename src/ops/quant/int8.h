@@ -17,8 +17,8 @@
 #include <math.h>
 
 /* Operands by position; from FIRST_SCALE on they may be absent. FIRST is a or x, SECOND is b or w. Scales are f32: a
- * scalar, or one per row of a, column of b or filter. Zero points are whole numbers: both f32 or both i32; the
- * result's is f32. BIAS is f32, one per column of a matrix or per filter. The numbers of OTHER and of the sum are
+ * scalar, or one per row of a, column of b or filter. Zero points are whole numbers: both f32 or both i32; the result's
+ * is f32. BIAS is f32, one per column of a matrix or per filter. The scales and zero points of OTHER and of the sum are
  * f32 scalars. */
 typedef enum mica__int8_operand {
   MICA__INT8_FIRST,
@@ -59,15 +59,16 @@ extern const mica__op mica__op_int8_matmul, mica__op_int8_conv, mica__op_int8_ma
 /* The index of an operand among the node's inputs; -1: absent. */
 int32_t mica__int8_input(const mica__int8_attrs *attrs, mica__int8_operand operand);
 
-/* A product for a launch: `batches` times m rows by columns. The rows are the rows of a matrix a, or the filters. */
+/* The problem of a launch: `batches` products of m rows by some number of columns. Rows are the rows of a matrix a or,
+ * in a convolution, filters; columns are the columns of a matrix b, or pixels. */
 typedef struct mica__int8 {
   const mica__exec *exec;
   const mica__int8_attrs *attrs;
   const mica_tensor *in[MICA__INT8_OPERANDS]; /* NULL where absent */
   bool conv;                                  /* rows are SECOND (filters), columns FIRST (pixels); else the reverse */
   bool transposed;
-  int64_t batches, row_batches;                  /* batches of results and of rows, which images share */
-  int64_t m, n, depth;                           /* n: columns of a matrix, pixels of an image; depth: values per tap */
+  int64_t batches, row_batches;                  /* batches of results; batches of rows (a convolution: groups) */
+  int64_t m, n, depth;                           /* n: columns of a matrix, 0 for images; depth: values per tap */
   mica__conv_dims dims;                          /* of a convolution */
   mica_status (*launch)(const mica__exec *exec); /* of a convolution, for mica__int8_conv_then_add */
 } mica__int8;
@@ -86,8 +87,7 @@ typedef struct mica__int8_packed {
   mica_tensor *rows, *columns, *sums;
   int64_t b_batch, tile_step, step_step, plane, wide; /* cl/quant/cpu/product.cl; wide: pixels of a padded row */
 } mica__int8_packed;
-/* A matrix of bytes: the layout of its values in x, and of the packed ones (cl/quant/pack.cl). `exec` is the launch
- * that reads them; `queue` is its queue or its prologue. sums may be NULL. */
+/* A matrix of bytes: the layout of its values in x, and their layout once they are packed (cl/quant/pack.cl). */
 typedef struct mica__int8_matrix {
   const mica_tensor *x;
   mica_dtype to;
@@ -95,6 +95,8 @@ typedef struct mica__int8_matrix {
   int64_t steps, run; /* steps: elements per tap (0: its depth); run: adjacent elements in a row (0: 1) */
   bool wide;
 } mica__int8_matrix;
+/* Packs m into `packed`, and the sums of its rows or columns into `sums`, which may be NULL. exec: the launch that will
+ * read the packed values. queue: that launch's queue, or its prologue. */
 mica_status mica__int8_pack_matrix(const mica__exec *exec, mica_queue *queue, const mica__int8_matrix *m,
                                    mica_tensor *packed, mica_tensor *sums);
 mica_status mica__int8_pack(const mica__int8 *p, const mica__int8_form *form, bool want_sums,

@@ -185,7 +185,7 @@ static void push_sizes(const mica__int8 *p, const mica__int8_form *form, const m
   size_fields_push(launch, &f);
 }
 
-/* The most channels for which a group of quant/cpu/product.cl can pack its own columns. */
+/* The most channels for which a work-group of quant/cpu/product.cl can pack the columns that it multiplies. */
 #define MOST_DEPTH 1024
 
 /* True if no launch needs to pack the columns, because each work-group can pack its own from the images: filters have

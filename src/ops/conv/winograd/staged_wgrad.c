@@ -31,11 +31,14 @@ const mica__kernel_desc mica__winograd_wgrad_sums_kernel = {
 typedef mica__winograd_wgrad_plan plan;
 MICA__TASK_PLAN(plan)
 
-/* Costs in multiply-adds of a unit. OPERAND: an element of U or V, which its transform reads (2 bytes, in 16 bits)
- * and writes, and which the product reads again (4 bytes each). These 10 bytes take the time of 80 multiply-adds on
- * an A100, whose units multiply 64 times per cycle and each get 8 of the 10 bytes per cycle that memory promises; an
- * H100's units multiply twice as often and are promised 13 bytes. PRODUCT: an element of M, which is written and
- * read. LAUNCH: the start of a launch, as in ops/select/tile.c. */
+/* Costs in multiply-adds of a compute unit.
+ *
+ *   OPERAND   an element of U or V. Its transform reads 2 bytes (in 16 bits) and writes 4, and the product reads 4. On
+ *             an A100 a compute unit does 64 multiply-adds per cycle and gets about 8 bytes per cycle from memory (10
+ *             in theory), so these 10 bytes take the time of 80 multiply-adds. A unit of an H100 does twice as many
+ *             multiply-adds and gets 13 bytes in theory.
+ *   PRODUCT   an element of M, which is written and read
+ *   LAUNCH    the start of a launch, as in ops/select/tile.c */
 #define OPERAND 90.0
 #define PRODUCT 50.0
 #define LAUNCH 180e3
@@ -46,7 +49,7 @@ static mica__tile_plan choose(const mica__tile_kernel *kernel, const mica__task 
   return mica__tile_choose(kernel, &any, &product, most);
 }
 
-/* The problem with backward data as its pass, which plans the same tiles. */
+/* The problem with backward data as its pass, because both passes use the same tiles. */
 static mica__conv as_data(const mica__conv *conv) {
   mica__conv data = *conv;
   data.pass = MICA__CONV_BWD_DATA;
