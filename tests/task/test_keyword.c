@@ -68,6 +68,13 @@ START_TEST(tones_are_told_apart) {
   ck_ok(mica_runs_compare((mica_run *const[]){run, run}, 2, &both, beside));
   ck_assert(beside[1].agreement == 1 && beside[1].answers == 10 && beside[1].metrics.loss == metrics.loss);
   ck_assert(beside[1].median > 0 && beside[1].timed == 20);
+  const mica_compare_config wrong[] = {{.part = MICA_PART_TEST, .samples = -1},
+                                       {.part = MICA_PART_TEST, .repeats = -1},
+                                       {.part = MICA_PART_TEST, .seconds = -1},
+                                       {.part = MICA_PART_TEST, .seconds = NAN},
+                                       {.part = (mica_part)99}};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    ck_assert_int_eq(mica_runs_compare((mica_run *const[]){run, run}, 2, &wrong[i], beside), MICA_E_INVALID);
   /* The report has the scores of each word. */
   mica_report *scores = NULL;
   char *page = NULL;

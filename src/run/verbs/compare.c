@@ -206,8 +206,10 @@ static mica_status check(mica_run *const *runs, size_t count, const mica_compare
                          const mica_compared *results) {
   if (!runs || !count || !config || !results)
     return mica__fail(MICA_E_INVALID, "mica_runs_compare: there is no run, or a pointer is NULL");
-  if (config->part < MICA_PART_TRAIN || config->part > MICA_PART_TEST || config->samples < 0 || config->repeats < 0)
-    return mica__fail(MICA_E_INVALID, "mica_runs_compare: samples or repeats is negative, or the part is unknown");
+  if (config->part < MICA_PART_TRAIN || config->part > MICA_PART_TEST || config->samples < 0 || config->repeats < 0 ||
+      !(config->seconds >= 0))
+    return mica__fail(MICA_E_INVALID,
+                      "mica_runs_compare: samples, repeats or seconds is negative, or the part is unknown");
   for (size_t i = 0; i < count; i++) {
     if (!runs[i] || !runs[i]->folder)
       return mica__fail(MICA_E_INVALID, "mica_runs_compare: a run is NULL, or has no folder");
