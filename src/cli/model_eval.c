@@ -13,7 +13,7 @@
 /* The most bytes that the tokenizer accepts. */
 #define MOST_BYTES ((size_t)1 << 30)
 
-/* Reads the whole file; the caller frees *text. */
+/* Reads the whole file, and one byte more than allowed to notice that it is longer; the caller frees *text. */
 static int read_text(const cli_command *self, const char *path, char **text, size_t *bytes) {
   size_t room = 0, got = 1;
   errno = 0;
@@ -23,12 +23,14 @@ static int read_text(const cli_command *self, const char *path, char **text, siz
   int status = CLI_OK;
   for (*bytes = 0; status == CLI_OK && got; *bytes += got) {
     if (*bytes == room) {
-      char *grown = room > MOST_BYTES ? NULL : realloc(*text, room = room ? 2 * room : 65536);
+      const size_t next = !room ? 65536 : room < MOST_BYTES ? 2 * room : MOST_BYTES + 1;
+      char *grown = room > MOST_BYTES ? NULL : realloc(*text, next);
       if (!grown)
         status =
             cli_fail(self, room > MOST_BYTES ? "%s is above 1 GiB" : "there is not enough memory to read %s", path);
       if (!grown) break;
       *text = grown;
+      room = next;
     }
     got = fread(*text + *bytes, 1, room - *bytes, file);
   }

@@ -73,4 +73,8 @@ ends 1 '' "mica eval: $work/empty.txt has 0 tokens*"
 printf 'a\377' >"$work/high.txt"
 run eval --model "$model" --data "$work/high.txt"
 ends 1 '' 'mica eval: *token 1 is *, but must be from 0 to 130'
+# One byte above the limit: a hole, which takes no room on the disk.
+dd if=/dev/null of="$work/long.txt" bs=1 seek=1073741825 2>/dev/null
+run eval --model "$model" --data "$work/long.txt"
+ends 1 '' "mica eval: $work/long.txt is above 1 GiB"
 exit "$failed"
