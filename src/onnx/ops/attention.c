@@ -163,7 +163,7 @@ static mica_value biases(mica__lowering *l, const mica__onnx_node *node, const a
   return sum;
 }
 
-/* Sets the weights of queries that see no key to 0: their biases are all minus infinity. */
+/* Sets the weights of a query to 0 if it sees no key, that is, if its biases are all minus infinity. */
 static mica_value zero_where_blind(mica_value weights, mica_value bias) {
   if (!weights.graph || !mica_value_shape(bias).rank) return weights;
   mica_value most = mica_max(bias, MICA_AXES(mica_value_shape(bias).rank - 1), true);

@@ -232,8 +232,8 @@ static mica_value present(mica__lowering *l, const mica__onnx_node *node, const 
   return rows_of(l, node, g, keys, mica_add(stays, mica_range(mica__lower_graph(l), MICA_I64, g->past)));
 }
 
-/* Positions of the new rows, (batch or 1, rows): position_ids if given, else the positions after the past. If there is
- * no past, only the first number of position_ids is used, and the positions count up from it. */
+/* Returns the positions of the new rows, (batch or 1, rows). They are position_ids if given, else the positions after
+ * the past. If there is no past, only the first number of position_ids is used, and the positions count up from it. */
 static mica_value positions_of(mica__lowering *l, const mica__onnx_node *node, const grouped *g) {
   mica_value given_at = given(l, node, POSITIONS), row = mica_range(mica__lower_graph(l), MICA_I32, g->rows);
   if (!given_at.graph && !g->first.graph) return mica_reshape(row, MICA_SHAPE(1, g->rows));

@@ -1,5 +1,6 @@
 /* A convolution of few channels and the max pooling of its result as one launch on CPUs (cl/conv/cpu/conv_max_pool.cl):
- * the stems of SqueezeNet, ResNet and DenseNet. The result of the convolution, their largest tensor, is never stored.
+ * the stems of SqueezeNet, ResNet and DenseNet. The result of the convolution, which would be the largest tensor of
+ * these networks, is never stored.
  *
  *   conv_max_pool (x, w, b)
  *

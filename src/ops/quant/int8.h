@@ -1,4 +1,4 @@
-/* ops/quant/int8.h: products of 8-bit values as data, and the kernels that compute them.
+/* ops/quant/int8.h: the description of a product of 8-bit values (mica__int8), and the kernels that compute it.
  *
  *    int8_matmul (a, b, ...)   y = finish(sum over k of (a[.., i, k] - a zero) (b[.., k, j] - b zero))
  *    int8_conv (x, w, ...)     the same for a convolution, with x's zero point as padding; if there is OTHER, the bytes

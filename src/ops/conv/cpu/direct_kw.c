@@ -106,8 +106,8 @@ static void choose_strips(const mica_device_info *device, int64_t least, plan *p
   p->pixels = flat ? p->segments * p->seg : p->rows * w->out[2];
 }
 
-/* Costs in multiply-adds of a vector: packing an element, reading a weight for the first time in a work-group, and
- * transposing and finishing the sums of a tile. */
+/* Costs in multiply-adds of a vector. PACKING: packing an element. WEIGHT: reading a weight for the first time in a
+ * work-group. TILE: transposing and finishing the sums of a tile. */
 #define PACKING 0.5
 #define WEIGHT 0.2
 #define TILE 400.0

@@ -195,7 +195,8 @@ static mica_status launch_products(mica_queue *queue, const mica__conv *conv, pr
   return status;
 }
 
-/* The most pixels that a work-group finishes for each of its columns if a phase is alone: an int can count them. */
+/* The most pixels that a work-group finishes for each of its columns if a phase is alone (is_alone), so that an int can
+ * count them. */
 #define MOST_PHASES 4096
 
 /* True if only the first of several phases has taps, as with a filter of one element. Its pixels and those between them

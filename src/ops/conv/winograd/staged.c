@@ -98,8 +98,8 @@ mica__launch mica__winograd_operands(mica__kernel *kernel, const planes *p, cons
   mica__winograd_push_size(&launch, w);
   mica__launch_sizes(&launch, c.values);
   mica__launch_tensor(&launch, source);
-  /* V is passed only to a launch that makes it. A launch of the prologue must not name V, a workspace of the runs,
-   * because no later launch could then reuse that memory. */
+  /* V is passed only to a launch that makes it. V is a workspace of the runs. If a launch of the prologue named it, no
+   * later launch could reuse its memory. */
   mica__launch_optional(&launch, v_groups ? p->v : NULL);
   mica__launch_tensor(&launch, left);
   mica__launch_tensor(&launch, p->u);
