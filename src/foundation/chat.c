@@ -172,19 +172,28 @@ static mica_status without(const mica_messages *messages, size_t first, size_t d
   return status;
 }
 
-/* The number of messages that are never dropped: 1 if the first is the system's. */
-static size_t count_kept(const mica_messages *messages) {
-  static const char system[] = "{\"role\": \"system\"";
-  const char *message = mica_messages_at(messages, 0, NULL);
-  return message && !strncmp(message, system, sizeof system - 1) ? 1 : 0;
+/* Sets *kept to the number of messages that are never dropped: 1 if the first is the system's. A template finds the
+ * role, because the members of a loaded message may have any order. */
+static mica_status count_kept(const mica_messages *messages, size_t *kept) {
+  static const char form[] = "{{ 'system' if messages and messages[0].role == 'system' }}";
+  mica_chat_template *role = NULL;
+  char *text = NULL;
+  size_t bytes = 0;
+  MICA_TRY(mica_chat_template_create("role", form, sizeof form - 1, &role));
+  const mica_status status = mica_chat_template_apply(role, messages, &(mica_chat_options){.count = 1}, &text, &bytes);
+  *kept = bytes > 0;
+  mica_free(text);
+  mica_chat_template_destroy(role);
+  return status;
 }
 
 /* Makes the prompt. If the prompt would fill the context and leave no room for an answer, drops the oldest messages.
  * They are dropped in pairs, so that the roles of user and assistant still alternate. */
 static mica_status make_prompt(const mica_chat *chat, mica_encoding *tokens) {
-  const size_t first = count_kept(chat->messages), count = mica_messages_count(chat->messages);
-  const size_t context = (size_t)chat->decoder->context;
+  const size_t count = mica_messages_count(chat->messages), context = (size_t)chat->decoder->context;
+  size_t first = 0;
   MICA_TRY(tokens_of(chat, chat->messages, tokens));
+  if (tokens->count >= context) MICA_TRY(count_kept(chat->messages, &first));
   for (size_t dropped = 2; tokens->count >= context && first + dropped < count; dropped += 2) {
     mica_messages *rest = NULL;
     mica_status status = without(chat->messages, first, dropped, &rest);

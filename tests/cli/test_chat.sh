@@ -88,6 +88,19 @@ talk --context 128
 [ $status = 1 ] && printf '%s' "$err" | grep -q '^mica chat: .*than the context, 128' ||
   fault "a message too long: $err"
 
+# The system message of a file stays in the prompt, whatever the order of its members: the answers are the same.
+awk 'BEGIN { for (i = 0; i < 12; i++) print "some words that fill the context" }' >"$work/words"
+first=
+for message in '{"role": "system", "content": "Rhyme."}' '{"content": "Rhyme.", "role": "system"}' \
+  '{ "name" : "x", "role":"system", "content" : "Rhyme." }'; do
+  printf '[%s, {"role": "user", "content": "one"}, {"content": "two", "role": "assistant"}]' "$message" \
+    >"$work/order.json"
+  { echo "/load $work/order.json" && cat "$work/words"; } >"$work/lines"
+  talk --context 128
+  [ "$(printf '%s\n' "$out" | wc -l)" = 12 ] || fault "not twelve answers: $out, $err"
+  [ "$out" = "${first:=$out}" ] || fault "with $message other answers: $out, not $first"
+done
+
 # --- Ctrl-C ends an answer, not the program ---
 mkfifo "$work/in"
 timeout 60 "$mica" chat "$model" --seed 3 <"$work/in" >"$work/out" 2>"$work/err" &
