@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The most tokens before a window that are read at once. */
+/* Maximum number of tokens of the prompt (the text before a window) that are read at once. */
 #define MOST_TOKENS 32
 
 typedef enum kind { WINDOW, STEP, PART } kind;

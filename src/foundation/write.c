@@ -73,9 +73,10 @@ static bool is_bias(const char *name) {
 }
 
 /* Chooses the form in which a tensor is written.
- * - Without a new type, all tensors of a GGUF file and the matrices of a folder keep their form.
- * - Otherwise vectors, biases and tables of positions become f32.
- * - Otherwise matrices get the new type, but the output layer gets at least 6 bits, because it matters most. */
+ * - Without a new type, all tensors of a GGUF file keep their form.
+ * - In all other cases, vectors, biases, tables of positions and the router of experts become f32.
+ * - In these cases, matrices get the new type if there is one, and else keep their form. The output layer gets at least
+ *   6 bits, because it matters most. */
 static form choose(const plan *p, const mica__written_tensor *t) {
   const form own = {t->entry->dtype, t->entry->block};
   const bool folder = !mica_weights_gguf(p->model->weights);

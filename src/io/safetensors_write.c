@@ -140,8 +140,8 @@ static mica_status order_elements(const char *path, const item *items, size_t co
   return MICA_OK;
 }
 
-/* Computes the hash of the header's size, the header after the hash, and the tensors. Writes its digits into the
- * header. */
+/* Computes the hash of the header's size, the header after the hash, the blanks after the header, and the tensors.
+ * Writes the digits of the hash into the header. */
 static void fill_hash(char *text, const mica__bytes *pieces, size_t count) {
   char digits[MICA__HASH_TEXT];
   char *at = text + strlen(MICA__SAFETENSORS_HASHED), *rest = at + MICA__HASH_TEXT - 1;

@@ -18,7 +18,7 @@
 typedef struct reading {
   const mica_nn *nn;
   const char *name, *path;
-  mica_tensor *tensor; /* NULL: the session lacks it */
+  mica_tensor *tensor; /* NULL: the session lacks the parameter */
   mica_dtype dtype;
   const mica__division *division;
   const mica_nn_held *held;

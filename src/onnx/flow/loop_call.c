@@ -46,7 +46,7 @@ static mica_status fit(const loop_call *c, mica_tensor **tensor, const mica__flo
 }
 
 /* Gives the memory for output i of the body, as mica__run.want. Each carried value, and the trip's number, has two
- * tensors. A trip writes the tensor that it does not read. An output that equals its own input needs no memory. */
+ * tensors. A trip writes the tensor that it does not read. A value that the trip leaves unchanged needs no memory. */
 static mica_status want(void *user, size_t i, int32_t passes, const mica__flow_type *type, mica_tensor **tensor) {
   loop_call *c = user;
   size_t k = i - c->form.conditional, input = first_state(c) + k;

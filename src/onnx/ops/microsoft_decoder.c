@@ -31,8 +31,8 @@ typedef struct grouped {
   mica_value q, k, v;        /* (batch, heads, rows, width) */
   mica_value past_k, past_v; /* (batch, key heads, past, width); null: none */
   int64_t heads, key_heads, batch, rows, width, past;
-  /* Rows of past and new keys together, with padding: past + rows if there is a window, else
-   * max(total_sequence_length, past) */
+  /* Rows of past and new keys together, with padding: past + rows if there is a window, else max(total_sequence_length,
+   * past). */
   int64_t total;
   mica_value lengths; /* how many positions each sequence has after this call, (batch) i32 */
   mica_value first;   /* how many positions each sequence had before this call, (batch) i32; null: 0 */

@@ -289,8 +289,8 @@ static void join_rows(mica__conv_dims *d) {
   d->in[1] = d->out[1] = 1;
 }
 
-/* True if images of one pixel can be rows of a matrix, with filters as columns: with pixels as lanes most lanes would
- * idle. */
+/* True if images have one pixel and can be the rows of a matrix, with filters as columns. With pixels as lanes, most
+ * lanes would idle. */
 static bool is_matrix(const mica__conv_dims *d) {
   return d->groups == 1 && mica__product3(d->in) == 1 && mica__product3(d->out) == 1 && mica__product3(d->filter) == 1;
 }

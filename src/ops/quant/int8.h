@@ -79,7 +79,7 @@ typedef struct mica__int8_form {
   int64_t per;              /* values per element: 4, or 2 in pairs */
   int64_t row_width, column_width;
   bool split;  /* rows of i8 are split for vpmaddubsw (cl/quant/cpu/split.cl) */
-  int64_t run; /* adjacent elements of a row; a tap has a multiple of them; 1 without tiles */
+  int64_t run; /* elements of a row that lie side by side; taps are padded to whole runs; 1 without tiles */
 } mica__int8_form;
 
 /* Operands in the form of a kernel (pack.c); the caller destroys them. sums is NULL unless sums were requested. */

@@ -13,7 +13,8 @@ static int32_t bits_of(const mica__int8 *p, const mica__int8_operand *list, size
   return bits;
 }
 
-/* The number that converting the tensor's bytes to this type adds to them, and so to the zero point. */
+/* Returns the number that is added to the tensor's bytes, and so to their zero point, by converting them to this
+ * type. */
 static int32_t flip_of(const mica_tensor *tensor, mica_dtype to) {
   return to == MICA_U8 ? mica__int8_mask(tensor, to) : -mica__int8_mask(tensor, to);
 }
