@@ -179,6 +179,39 @@ START_TEST(many_channels_of_three_by_three) {
 }
 END_TEST
 
+/* Filters of 3 x 3 on lines that padding makes `all` pixels wide, with `before` of them before the image. Winograd's
+ * method takes lines of up to 512 pixels, wherever the padding is. */
+START_TEST(wide_padding_of_three_by_three) {
+  enum { C = 16, F = 16, MOST = 3000 };
+  static const struct {
+    int width, before, all;
+  } cases[] = {{1, 0, 512}, {1, 0, 513}, {1, 0, MOST}, {1, 511, 512}, {1, 512, 513}, {400, 0, 512}, {400, 3, 514}};
+  static uint8_t x[C * 3 * 400], w[F * C * 9];
+  static int32_t y[F * MOST];
+  const int width = cases[_i].width, before = cases[_i].before, all = cases[_i].all, q = all - 2;
+  const mica_value image = bytes(MICA_U8, MICA_SHAPE(1, C, 3, width), x);
+  for (size_t i = 0; i < sizeof w; i++) w[i] = (uint8_t)(i * 37 + i / 11);
+  const mica_value filters = mica_constant(graph, MICA_I8, MICA_SHAPE(F, C, 3, 3), w);
+  const mica_conv_config config = {.pad = {0, before}, .pad_more = {0, all - width - 2 * before}};
+  const mica_value sums =
+      mica_cast(mica_conv(real(image, 1, 7), real(filters, 1, 0), (mica_value){0}, &config), MICA_I32);
+  ck_assert(mica__choice_leave_out("int8_cpu_amx") && mica__choice_leave_out("int8_cpu_vnni"));
+  const uint64_t found = run(&sums, 1, (void *[]){y}, (size_t[]){sizeof *y * (size_t)(F * q)}, "int8_winograd");
+  mica__choice_leave_out(NULL);
+  const mica_device_info *device = mica_engine_device(test_engine());
+  if (mica__host_has_avx2(device) && !mica__host_has_avx512bw(device)) ck_assert_uint_eq(found > 0, all <= 512);
+  for (int at = 0; at < F * q; at++) {
+    int32_t want = 0;
+    for (int c = 0; c < C; c++)
+      for (int t = 0; t < 9; t++) {
+        const int l = at % q - before + t % 3;
+        if (l >= 0 && l < width) want += (x[(c * 3 + t / 3) * width + l] - 7) * (int8_t)w[(at / q * C + c) * 9 + t];
+      }
+    ck_assert_msg(y[at] == want, "element %d is %d, not %d", at, y[at], want);
+  }
+}
+END_TEST
+
 /* What follows sums of integers is no part of the product. */
 START_TEST(sums_keep_their_activation) {
   enum { M = 3, N = 5, K = 20 };
@@ -376,6 +409,6 @@ START_TEST(pooled_bytes_stay_bytes) {
 END_TEST
 
 TESTS(DEVICE, setup, teardown, LOOP(sums_are_exact, 0, 8), sums_wrap, LOOP(pairs_do_not_saturate, 0, 4),
-      LOOP(many_channels_of_three_by_three, 0, 3), LOOP(sums_keep_their_activation, 0, 2), convolutions_are_found,
-      LOOP(residuals_are_found, 0, 3), layers_are_found, LOOP(pooled_bytes_stay_bytes, 0, 4),
-      LOOP(weights_stay_as_they_are_stored, 0, 9))
+      LOOP(many_channels_of_three_by_three, 0, 3), LOOP(wide_padding_of_three_by_three, 0, 7),
+      LOOP(sums_keep_their_activation, 0, 2), convolutions_are_found, LOOP(residuals_are_found, 0, 3), layers_are_found,
+      LOOP(pooled_bytes_stay_bytes, 0, 4), LOOP(weights_stay_as_they_are_stored, 0, 9))

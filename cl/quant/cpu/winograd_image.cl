@@ -1,6 +1,7 @@
 /* quant/cpu/winograd_image.cl: transforms images of bytes for quant/cpu/winograd.cl.
  *
- *   x        [image][channel][height][width], i8 or u8; groups count as images. width + 2 pad_w is at most MOST_WIDTH
+ *   x        [image][channel][height][width], i8 or u8; groups count as images. width + pad_w and 2 across + 2 are at
+ *            most MOST_WIDTH
  *   mask     128 if the bytes are i8: they become u8
  *   zero     the value of padding; if has_zero is 0, that is 0
  *   V        B' d B of the 4 x 4 pixels d whose first is (2 ty - pad_h, 2 tx - pad_w), where B' has the rows

@@ -83,7 +83,8 @@ static const char *unable(const void *problem) {
   if (mica_tensor_dtype(p->in[MICA__INT8_SECOND]) != MICA_I8 || p->in[MICA__INT8_SECOND_ZERO])
     return "filters are unsigned or have a zero point";
   if (!mica__int8_columns_are_alike(p)) return "the image has several scales or zero points";
-  if (d->in[2] + 2 * d->pad[2] > MOST_WIDTH) return "images are wider than 512 pixels";
+  /* Padding after the last pixel may exceed pad. */
+  if (mica__max(d->in[2] + d->pad[2], d->out[2] + 2) > MOST_WIDTH) return "images are wider than 512 pixels";
   if (p->depth > MOST_DEPTH) return "sums over so many channels do not fit 32 bits times 4";
   return NULL;
 }
