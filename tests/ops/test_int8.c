@@ -4,6 +4,7 @@
  * profile), sums wrap, extreme values, zero points, values that several products share. */
 #include "ops/select/choice.h"
 #include "runtime/host_cpu.h"
+#include "runtime/tuning.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 
@@ -212,6 +213,36 @@ START_TEST(wide_padding_of_three_by_three) {
 }
 END_TEST
 
+/* While one of the three kernels of Winograd's method is in quarantine, another method computes the product. The
+ * emulation does not stand in for the instruction. */
+START_TEST(winograd_heeds_the_quarantine) {
+  enum { C = 16, F = 16, SIDE = 6 };
+  static const char *const names[] = {"int8_winograd.avx2", "int8_winograd_image.cpu", "int8_winograd_filters.cpu"};
+  static uint8_t x[C * SIDE * SIDE], w[F * C * 9];
+  static int32_t y[F * SIDE * SIDE], want[F * SIDE * SIDE];
+  const mica_value image = bytes(MICA_U8, MICA_SHAPE(1, C, SIDE, SIDE), x);
+  for (size_t i = 0; i < sizeof w; i++) w[i] = (uint8_t)(i * 37 + i / 11);
+  const mica_value filters = mica_constant(graph, MICA_I8, MICA_SHAPE(F, C, 3, 3), w);
+  const mica_conv_config config = {.pad = {1, 1}};
+  const mica_value sums =
+      mica_cast(mica_conv(real(image, 1, 7), real(filters, 1, 0), (mica_value){0}, &config), MICA_I32);
+  const mica_device_info *device = mica_engine_device(test_engine());
+  const bool is_used = mica__host_has_avx2(device) && !mica__host_has_avx512bw(device);
+  ck_assert(mica__choice_leave_out("int8_cpu_amx") && mica__choice_leave_out("int8_cpu_vnni"));
+  run(&sums, 1, (void *[]){want}, (size_t[]){sizeof want}, "int8_");
+  ck_ok(mica__tuning_avoid(test_engine(), names[_i], "a test says so"));
+  const uint64_t wrong = run(&sums, 1, (void *[]){y}, (size_t[]){sizeof y}, "int8_winograd");
+  ck_assert_mem_eq(y, want, sizeof y);
+  ck_assert(!mica__tuning_is_bad(test_engine(), "int8_winograd"));
+  ck_ok(mica__tuning_unquarantine(test_engine(), names[_i]));
+  const uint64_t right = run(&sums, 1, (void *[]){y}, (size_t[]){sizeof y}, "int8_winograd");
+  mica__choice_leave_out(NULL);
+  ck_assert_uint_eq(wrong, 0);
+  if (is_used) ck_assert_uint_eq(right, 3);
+  ck_assert_mem_eq(y, want, sizeof y);
+}
+END_TEST
+
 /* What follows sums of integers is no part of the product. */
 START_TEST(sums_keep_their_activation) {
   enum { M = 3, N = 5, K = 20 };
@@ -410,5 +441,6 @@ END_TEST
 
 TESTS(DEVICE, setup, teardown, LOOP(sums_are_exact, 0, 8), sums_wrap, LOOP(pairs_do_not_saturate, 0, 4),
       LOOP(many_channels_of_three_by_three, 0, 3), LOOP(wide_padding_of_three_by_three, 0, 7),
-      LOOP(sums_keep_their_activation, 0, 2), convolutions_are_found, LOOP(residuals_are_found, 0, 3), layers_are_found,
-      LOOP(pooled_bytes_stay_bytes, 0, 4), LOOP(weights_stay_as_they_are_stored, 0, 9))
+      LOOP(winograd_heeds_the_quarantine, 0, 3), LOOP(sums_keep_their_activation, 0, 2), convolutions_are_found,
+      LOOP(residuals_are_found, 0, 3), layers_are_found, LOOP(pooled_bytes_stay_bytes, 0, 4),
+      LOOP(weights_stay_as_they_are_stored, 0, 9))

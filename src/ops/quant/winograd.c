@@ -92,9 +92,13 @@ static const char *unable(const void *problem) {
 static const char *decline(const mica__task *task) {
   const mica__int8 *p = task->problem;
   const char *reason = mica__exec_declines(p->exec, task, &mica__int8_winograd_kernel);
+  if (!reason) reason = mica__exec_declines(p->exec, task, &mica__int8_winograd_image_kernel);
+  if (!reason) reason = mica__exec_declines(p->exec, task, &mica__int8_winograd_filters_kernel);
   if (!reason) reason = unable(p);
   if (reason) return reason;
-  const mica__variant *own = mica__kernel_variant(&mica__int8_winograd_kernel, task->device);
+  /* If the variant with the instruction is in quarantine, the task has the emulation. */
+  const mica__variant *own =
+      task->variant ? task->variant : mica__kernel_variant(&mica__int8_winograd_kernel, task->device);
   if (!own || !own->has_instruction) return "the processor lacks vpmaddwd on vectors of 32 bytes (AVX2)";
   if (mica__host_has_avx512bw(task->device)) return "the processor multiplies bytes on vectors of 64 bytes";
   /* Checks have no prologue. */
