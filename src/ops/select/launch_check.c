@@ -13,7 +13,10 @@
 static mica_status note(mica__launch_notes *notes, const mica__kernel_desc *desc, const mica__variant *variant,
                         const char *fault) {
   for (size_t i = 0; i < notes->count; i++)
-    if (notes->list[i].kernel == desc && notes->list[i].variant == variant) return MICA_OK;
+    if (notes->list[i].kernel == desc && notes->list[i].variant == variant) {
+      notes->list[i].fault = fault; /* an implementation that failed before may have asked for it, too */
+      return MICA_OK;
+    }
   if (notes->count == MICA__LAUNCH_NOTES)
     return mica__fail(MICA_E_STATE, "an op launches more than %d kernels, which cannot all be checked",
                       MICA__LAUNCH_NOTES);
