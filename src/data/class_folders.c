@@ -149,9 +149,10 @@ static mica_status check_level(const mica__class_files *f, const char *path, con
   MICA_TRY(mica__path_join(path, name, &folder));
   mica_status status = list_folders(folder, &list, &train);
   if (status == MICA_OK && f->classes == 1)
-    status = mica__fail(MICA_E_FORMAT,
-                        "the folder %s holds one folder, %s, which holds %s; if these are the classes or parts, use %s",
-                        path, f->names[0], list.data, folder);
+    status = mica__fail(
+        MICA_E_FORMAT,
+        "only one folder of %s holds samples: %s, with the folders %s; if these are the classes or parts, use %s", path,
+        f->names[0], list.data, folder);
   else if (status == MICA_OK && train)
     status = mica__fail(MICA_E_FORMAT, "the folder %s holds %s: parts must lie above the classes, as in %s/train/%s",
                         folder, list.data, path, name);

@@ -242,11 +242,11 @@ ends 1 '' "*bare.csv *; if there are no answers, give the pictures or their fold
 mkdir "$work/high"
 cp -r "$data/Train" "$work/high/animals"
 run train --data "$work/high" --out "$work/none"
-ends 1 '' "*high holds one folder, animals, which holds dark, empty, light; *classes or parts, use $work/high/animals"
+ends 1 '' "*high holds samples: animals, with the folders dark, empty, light; *classes or parts, use $work/high/animals"
 mkdir "$work/higher"
 cp -r "$data" "$work/higher/pictures"
 run train --data "$work/higher" --out "$work/none"
-ends 1 '' "*holds one folder, pictures, which holds Train, VALID, test, unlabelled; *, use $work/higher/pictures"
+ends 1 '' "*holds samples: pictures, with the folders Train, VALID, test, unlabelled; *, use $work/higher/pictures"
 mkdir "$work/nothing"
 run predict --model "$folder" "$work/nothing"
 ends 1 '' '*neither the folder *nothing nor a folder in it holds pictures (.png, .jpg, .jpeg)'

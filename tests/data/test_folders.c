@@ -233,11 +233,11 @@ START_TEST(folders_too_high_or_low_are_named) {
   pictures("high/animals/cat", 1);
   pictures("high/animals/dog", 1);
   refuse("high", MICA_PART_TRAIN, MICA_E_FORMAT,
-         "high holds one folder, animals, which holds cat, dog; if these are the classes or parts, use ");
+         "high holds samples: animals, with the folders cat, dog; if these are the classes or parts, use ");
   ck_assert_ptr_nonnull(strstr(mica_error_message(), "high/animals"));
   pictures("parts/animals/train/cat", 1);
   pictures("parts/animals/val/cat", 1);
-  refuse("parts", MICA_PART_TRAIN, MICA_E_FORMAT, "parts holds one folder, animals, which holds train, val; ");
+  refuse("parts", MICA_PART_TRAIN, MICA_E_FORMAT, "parts holds samples: animals, with the folders train, val; ");
   pictures("low/cat/train", 1);
   pictures("low/cat/test", 1);
   pictures("low/dog/train", 1);

@@ -208,7 +208,8 @@ START_TEST(folders_are_read_as_they_come) {
   mica_dataset_destroy(train);
   wav("p/all/no/a.wav", 100);
   wav("p/all/yes/a.wav", 100);
-  expect_refusal("p", "p holds one folder, all, which holds no, yes; if these are the classes or parts, use ", "p/all");
+  expect_refusal("p", "p holds samples: all, with the folders no, yes; if these are the classes or parts, use ",
+                 "p/all");
 }
 END_TEST
 
