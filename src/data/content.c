@@ -137,7 +137,8 @@ static mica_status inflate_members(const char *name, struct libdeflate_decompres
 }
 
 static mica_status inflate_all(const char *name, const uint8_t *raw, size_t raw_size, uint8_t **data, size_t *size) {
-  if (raw_size < GZIP_LEAST) return mica__fail(MICA_E_FORMAT, "%s is truncated: %zu bytes of gzip", name, raw_size);
+  if (raw_size < GZIP_LEAST)
+    return mica__fail(MICA_E_FORMAT, "%s is truncated: %zu bytes are too few for a gzip file", name, raw_size);
   struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
   if (!decompressor) return mica__fail_nomem(name);
   block b = {0};

@@ -46,9 +46,11 @@ static mica_status add_column(mica__store *store, mica_column_data from) {
   const bool ragged = from.column.shape.rank > 0 && from.column.shape.dim[0] == MICA_DYNAMIC;
   if (!from.data == !from.read || (from.data && ragged && !from.offsets) || (from.read && ragged && !from.length) ||
       (from.offsets && (!from.data || !ragged)))
-    return mica__fail(MICA_E_INVALID,
-                      "%s: column \"%s\" needs either data (ragged: and offsets) or read (ragged: and length)",
-                      store->name, from.column.name ? from.column.name : "");
+    return mica__fail(
+        MICA_E_INVALID,
+        "%s: column \"%s\" needs either data or read; a ragged column also needs offsets with data, or length with "
+        "read, and no other column may have offsets",
+        store->name, from.column.name ? from.column.name : "");
   MICA_TRY(count_classes(store, &from));
   MICA_TRY(mica__store_add(store, &from.column, &column));
   column->data = from.data;

@@ -31,8 +31,13 @@ static mica_status put(mica_run *run, mica__fact *fact, bool good) {
   mica__fact *old = fact->name ? (mica__fact *)mica__run_find_fact(run, fact->name) : NULL;
   if (good && !old && run->facts->count < MICA__FACTS) old = &run->facts->list[run->facts->count++];
   if (!good || !old) {
+    mica_status status = good ? mica__fail(MICA_E_OVERFLOW,
+                                           "config.json of a run can hold %d values besides its settings, so \"%s\" "
+                                           "cannot be added",
+                                           MICA__FACTS, fact->name)
+                              : mica__fail_nomem("the values of config.json");
     free_fact(fact);
-    return good ? mica__fail(MICA_E_OVERFLOW, "a run has too many facts") : mica__fail_nomem("a run's facts");
+    return status;
   }
   free_fact(old);
   *old = *fact;

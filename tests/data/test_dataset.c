@@ -352,7 +352,7 @@ START_TEST(large_numbers_of_arrays_have_bases) {
   /* f32 has lost what such a base would keep; without one it is read. */
   write_npy("cut/x_train.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }", cut, sizeof cut);
   write_npy("cut/y_train.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }", y, sizeof *y);
-  refuse("cut/x_train.npy", &named, MICA_E_FORMAT, "is of f32, whose steps are 128 at 1699999999");
+  refuse("cut/x_train.npy", &named, MICA_E_FORMAT, "holds f32, whose steps are 128 at 1699999999");
   mica_dataset *d = open_at("cut/x_train.npy", &whole);
   ck_ok(mica_dataset_input(d, 0, row, sizeof row));
   ck_assert(row[0] == 1700000000);

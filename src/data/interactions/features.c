@@ -292,7 +292,7 @@ static mica_status read_table(reader *r) {
   if (r->config->header) MICA_TRY(mica__records_next(r->records, &found));
   for (size_t row = 0; row < (size_t)r->f->rows[side]; row++) {
     MICA_TRY(mica__records_next(r->records, &found));
-    if (!found) return mica__fail(MICA_E_FORMAT, "%s changes while it is read", r->records->name);
+    if (!found) return mica__fail(MICA_E_FORMAT, "%s changed while it was read; read it again", r->records->name);
     MICA_TRY(check_width(r));
     MICA_TRY(take_row(r, row));
   }

@@ -242,7 +242,8 @@ static mica_status make_words(mica_loader *loader, int64_t rest) {
   for (size_t k = 0; k < loader->count; k++) total += words_space(loader, &loader->carried[k]);
   mica_status status = total <= INT32_MAX
                            ? mica_buffer_create(loader->engine, (size_t)total * sizeof *table, &loader->words_memory)
-                           : mica__fail(MICA_E_OVERFLOW, "%s: a batch is too large", loader->dataset->store->name);
+                           : mica__fail(MICA_E_OVERFLOW, "%s: a batch would be too large; choose a smaller batch size",
+                                        loader->dataset->store->name);
   if (status == MICA_OK)
     status = mica_tensor_wrap(loader->words_memory, 0, MICA_I32, MICA_SHAPE(total), &loader->words_out);
   for (size_t k = 0; status == MICA_OK && k < loader->count; k++) {

@@ -72,7 +72,7 @@ static mica_status check_augment(const mica_dataset *dataset, const mica_loader_
                         numbers[i].limit, numbers[i].value);
   if (!image && (a->crop || a->flip || a->cutout || a->rotate > 0 || a->scale > 0 || a->brightness > 0 ||
                  a->contrast > 0 || a->elastic > 0))
-    return mica__fail(MICA_E_INVALID, "%s holds no pictures; of the augmentations, other data can take mixup only",
+    return mica__fail(MICA_E_INVALID, "%s holds no pictures; mixup is the only augmentation for other data",
                       dataset->store->name);
   if (c->window_height < 0 || c->window_height > 16384 || c->window_width < 0 || c->window_width > 16384)
     return mica__fail(MICA_E_INVALID, "mica_loader_create: a window must have sides of 0 to 16384 pixels, not %d x %d",

@@ -154,7 +154,8 @@ static mica_status make_column(const mica_loader *loader, slot *at, size_t k, in
   mica_shape shape = mica__carried_shape(c, loader->config.batch);
   size_t bytes = 0;
   if (!mica__mul_size((uint64_t)loader->config.batch, pitch_of(c, last), &bytes))
-    return mica__fail(MICA_E_OVERFLOW, "%s: a batch is too large", loader->dataset->store->name);
+    return mica__fail(MICA_E_OVERFLOW, "%s: a batch would be too large; choose a smaller batch size",
+                      loader->dataset->store->name);
   at->samples[k] = calloc(1, bytes);
   if (!at->samples[k]) return mica__fail_nomem("the prefetch queue");
   if (c->way == MICA__WAY_RAGGED) shape.dim[1] = c->bucket[last];

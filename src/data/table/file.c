@@ -109,7 +109,7 @@ static mica_status index_records(table_file *table, mica__records *r) {
   if (schema->header) MICA_TRY(mica__records_next(r, &found));
   for (size_t i = 0; i < schema->samples; i++) {
     MICA_TRY(mica__schema_next(schema, r, &found));
-    if (!found) return mica__fail(MICA_E_FORMAT, "%s changes while it is read", r->name);
+    if (!found) return mica__fail(MICA_E_FORMAT, "%s changed while it was read; read it again", r->name);
     schema->lines[i] = (uint32_t)r->line;
     table->offsets[i] = r->offset;
     table->sizes[i] = r->bytes;

@@ -325,8 +325,8 @@ static mica_status number_classes(const mica__inference *in, mica__field *field,
         "the task regress predicts numbers; choose a column of classes with --label, or pass --task regress",
         in->records->name, field->name, seen, samples, c->most);
   if (!named && c->most >= MICA__MAX_CLASSES)
-    return mica__fail(MICA_E_FORMAT, "%s: the label %.0f in column \"%s\" is above %d", in->records->name, c->most,
-                      field->name, MICA__MAX_CLASSES - 1);
+    return mica__fail(MICA_E_FORMAT, "%s: the label %.0f in column \"%s\" is too large; labels must be at most %d",
+                      in->records->name, c->most, field->name, MICA__MAX_CLASSES - 1);
   field->numbered = (double)seen > c->most;
   field->limit = (int32_t)c->most + 1;
   return MICA_OK;

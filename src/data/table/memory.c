@@ -94,7 +94,8 @@ static mica_status fill(filling *f, const mica__schema *schema, mica__records *r
   if (schema->header) MICA_TRY(mica__records_next(r, &found));
   for (size_t sample = 0; sample < schema->samples; sample++) {
     MICA_TRY(mica__schema_next(schema, r, &found));
-    if (!found || r->count != schema->columns) return mica__fail(MICA_E_FORMAT, "%s changes while it is read", r->name);
+    if (!found || r->count != schema->columns)
+      return mica__fail(MICA_E_FORMAT, "%s changed while it was read; read it again", r->name);
     schema->lines[sample] = (uint32_t)r->line;
     for (size_t i = 0; i < schema->count; i++) MICA_TRY(fill_cell(f, schema, i, sample, r));
   }

@@ -158,7 +158,10 @@ static mica_status write_config(const work *w) {
   copy.settings = &settings;
   copy.facts = &facts;
   settings.values[MICA__SETTING_precision] = precision;
-  if (facts.count == MICA__FACTS) return mica__fail(MICA_E_OVERFLOW, "a run may have at most %d facts", MICA__FACTS);
+  if (facts.count == MICA__FACTS)
+    return mica__fail(MICA_E_OVERFLOW,
+                      "config.json of a run can hold %d values besides its settings, so \"%s\" cannot be added",
+                      MICA__FACTS, name);
   facts.list[facts.count++] = (mica__fact){.name = name, .numbers = &bits, .count = 1};
   mica__facts_changed(&copy);
   MICA_TRY(mica__imported_copy(w->run, &copy));
@@ -200,10 +203,10 @@ static mica_status check(const mica_run *run, const mica_run_quantize_config *co
     return mica__fail(MICA_E_INVALID, "weights cannot have %d bits; choose 8 or 4", (int)config->how.bits);
   if (*learned && ((config->how.bits && config->how.bits != atoi(learned)) || config->how.weights_only ||
                    config->how.keep || config->equalize))
-    return mica__fail(
-        MICA_E_STATE,
-        "%s was trained with %s bits of weights and 8 of inputs; choose no other bits, weights-only, keep or equalize",
-        run->folder, learned);
+    return mica__fail(MICA_E_STATE,
+                      "%s was trained with weights of %s bits and inputs of 8 bits; leave out other bits, "
+                      "weights-only, keep and equalize",
+                      run->folder, learned);
   MICA_TRY(mica__run_check_free(config->folder));
   return mica__run_check_apart(config->folder, config->data ? config->data : run->data);
 }
