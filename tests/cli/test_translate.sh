@@ -134,7 +134,7 @@ mkdir "$work/odd"
 cp "$work/data/train.en" "$work/odd/train.en"
 head -n 799 "$work/data/train.de" >"$work/odd/train.de"
 run train --task translate --data "$work/odd" --out "$work/x"
-ends 1 '' 'mica train: *train.* has * lines, but its counterpart has *'
+ends 1 '' 'mica train: *train.* has * lines, but the text in the other language has *'
 cp "$work/bytes.en" "$work/odd/train.en"
 printf 'eins.\nzwei.\n' >"$work/odd/train.de"
 run train --task translate --data "$work/odd" --from en --to de --validation 0 --out "$work/x"

@@ -69,8 +69,8 @@ static mica_status add_column(mica__store *store, const char *name, mica__column
 /* All columns must have the same number of lines. */
 static mica_status set_count(mica__store *store, const char *path, uint64_t count) {
   if (store->column_count > 1 && store->count != count)
-    return mica__fail(MICA_E_FORMAT, "%s has %" PRIu64 " lines, but its counterpart has %" PRIu64, path, count,
-                      store->count);
+    return mica__fail(MICA_E_FORMAT, "%s has %" PRIu64 " lines, but the text in the other language has %" PRIu64, path,
+                      count, store->count);
   return mica__store_set_count(store, count);
 }
 
