@@ -92,7 +92,7 @@ if "$mica" export "$work/teacher" --onnx "$work/teacher.onnx" >/dev/null 2>&1; t
   student --data "$work/two.csv" --teacher "$work/foreign.onnx" --out "$work/none"
   ends 1 '' '*the teacher in *foreign.onnx answers with *'
   student --data "$work/wide.csv" --teacher "$work/teacher.onnx" --out "$work/none"
-  ends 1 '' '*was trained on "input" 2, but the data have 3*'
+  ends 1 '' '*"input" is 2 in the teacher *, but 3 in these data*'
   run train --task text --data "$work/t.tsv" --epochs 1 --teacher "$work/foreign.onnx" --out "$work/none"
   ends 1 '' '*takes pictures, numbers or *, but the task text has other inputs here; choose a run as the teacher*'
   epochs=6
@@ -127,7 +127,7 @@ ends 1 '' "*the teacher in $work/teacher has 'a' as class 0, but *other.csv has 
 student --data "$work/two.csv" --teacher "$work/teacher" --out "$work/none"
 ends 1 '' '*knows 3 classes, *two.csv has 2*'
 student --data "$work/wide.csv" --teacher "$work/teacher" --out "$work/none"
-ends 1 '' '*was trained on "input" 2, but the data have 3*'
+ends 1 '' '*"input" is 2 in the teacher *, but 3 in these data*'
 student --data "$work/k.csv" --teacher "$work/numbers" --out "$work/none"
 ends 1 '' '*learned the task regress, but the run has classify*'
 student --data "$work/k.csv" --teacher "$work" --out "$work/none"

@@ -103,8 +103,8 @@ sizes='--horizon 4 --window 12'
   learns forecasts $sizes --model linear
   alike forecasts '--batch 32' '--batch 32 --devices 0:0/2' $sizes --model linear
 }
-refused 'was trained on "horizon" 4, but the data have 5' forecasts --horizon 5 --window 12
-refused 'was trained on "window" 12, but the data have 13' forecasts --horizon 4 --window 13
+refused '"horizon" is 4 in the teacher *, but 5 in these data' forecasts --horizon 5 --window 12
+refused '"window" is 12 in the teacher *, but 13 in these data' forecasts --horizon 4 --window 13
 train="--task forecast --data $work/other.csv --dropout 0 --seed 1 --quiet $sizes"
 refused "has 'b' as series 1, but *other.csv has 'c'" forecasts
 # Rows of other scales: both see and answer in their own, so that the same network is hardly another one.

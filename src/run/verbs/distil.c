@@ -53,12 +53,18 @@ mica_status mica__distil_check_numbers(const mica_run *run, const char *fact) {
   const double *is = mica_run_fact_numbers(run->networks->teacher.run, fact, &count);
   const double *want = mica_run_fact_numbers(run, fact, &wanted);
   if (count != wanted)
-    return mica__fail(MICA_E_FORMAT, "the teacher in %s has %zu numbers as its \"%s\", but the data have %zu",
-                      run->networks->teacher.run->folder, count, fact, wanted);
+    return mica__fail(
+        MICA_E_FORMAT,
+        "the value \"%s\" has %zu number%s in the teacher %s, but %zu in these data; choose a teacher that was "
+        "trained on such data",
+        fact, count, count == 1 ? "" : "s", run->networks->teacher.run->folder, wanted);
   for (size_t k = 0; k < count; k++)
     if (is[k] != want[k])
-      return mica__fail(MICA_E_FORMAT, "the teacher in %s was trained on \"%s\" %g, but the data have %g",
-                        run->networks->teacher.run->folder, fact, is[k], want[k]);
+      return mica__fail(
+          MICA_E_FORMAT,
+          "the value \"%s\" is %g in the teacher %s, but %g in these data; choose a teacher that was trained "
+          "on such data",
+          fact, is[k], run->networks->teacher.run->folder, want[k]);
   return MICA_OK;
 }
 
