@@ -67,8 +67,8 @@ mica_status mica__run_open_judged(const mica_run *run, const char *path, mica_pa
 mica_status mica__run_no_test(const mica_run *run) {
   const double samples = mica__common_facts_of(run).test_samples;
   if (samples == 0) return mica__fail(MICA_E_NOT_FOUND, "%s; %s", mica_error_message(), validated);
-  return mica__fail(MICA_E_STATE, "%s has lost the test part that it had when %s was trained, of %.0f samples; %s",
-                    run->data, run->folder, samples, validated);
+  return mica__fail(MICA_E_STATE, "%s no longer has the test part of %.0f samples that it had when %s was trained; %s",
+                    run->data, samples, run->folder, validated);
 }
 
 /* For data without a validation part: splits them again as training did, and opens the training samples or the
