@@ -21,7 +21,7 @@ static mica_status check_group(const mica_engine *engine, const mica__launch *la
   if (launch->local[0] == 0) return MICA_OK;
   for (uint32_t i = 0; i < launch->dims; i++) {
     if (launch->local[i] == 0)
-      return mica__fail(MICA_E_INVALID, "kernel %s: a size of the work-group is 0, but all or none must be 0",
+      return mica__fail(MICA_E_INVALID, "kernel %s: only some sizes of the work-group are 0; all or none must be 0",
                         launch->kernel->name);
     if (launch->local[i] > device->max_group_dim[i] || !mica__mul_size(items, launch->local[i], &items))
       items = SIZE_MAX;

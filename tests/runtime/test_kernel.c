@@ -171,7 +171,7 @@ START_TEST(groups_are_checked) {
   mica__launch_range3(&launch, (int64_t[3]){1, 1, 1}, (size_t[3]){SIZE_MAX / 2, SIZE_MAX / 2, 4});
   refuses(&launch, MICA_E_UNSUPPORTED, "needs groups of");
   mica__launch_range3(&launch, (int64_t[3]){1, 1, 1}, (size_t[3]){1, 0, 1});
-  refuses(&launch, MICA_E_INVALID, "a size of the work-group is 0, but all or none must be 0");
+  refuses(&launch, MICA_E_INVALID, "only some sizes of the work-group are 0; all or none must be 0");
   mica__launch_range1(&launch, -1, 1);
   refuses(&launch, MICA_E_OVERFLOW, "the number of work-items is negative or too large");
   mica_tensor_destroy(tensor);

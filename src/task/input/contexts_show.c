@@ -67,8 +67,8 @@ static mica_status visit_text(mica_run *run, const char *name, const char *text,
   mica__ids ids = {0};
   mica_status status = mica__contexts_encode(run, name, text, bytes, &ids);
   if (status == MICA_OK && ids.count < 2)
-    status = mica__fail(MICA_E_FORMAT, "%s has %zu %s: nothing is predicted before the second one", name, ids.count,
-                        run->tokenizer ? "tokens" : "bytes");
+    status = mica__fail(MICA_E_FORMAT, "%s has too few %s (%zu): predictions begin with the second one", name,
+                        run->tokenizer ? "tokens" : "bytes", ids.count);
   const mica__sample sample = {.name = name, .text = text, .bytes = bytes, .ids = ids.ids, .id_count = ids.count};
   if (status == MICA_OK) status = visit_ids(run, &sample, fn, user);
   mica__ids_free(&ids);

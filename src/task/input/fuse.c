@@ -108,7 +108,7 @@ mica_status mica__fuse_checks(const mica_run *run) {
         return mica__fail(MICA_E_FORMAT, "\"parts\" has \"%s\", but there is no \"%s\"", p->input->name, p->facts[i]);
   }
   if (known == names.count && known) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "\"parts\" names no parts of a sample");
+  return mica__fail(MICA_E_FORMAT, "\"parts\" is empty, or names an unknown part of a sample");
 }
 
 /* --- the network --- */
