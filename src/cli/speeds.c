@@ -14,8 +14,8 @@ int cli_speeds_parse(const cli_command *self, const char *text, int32_t count, d
         (count && read == count)) {
       char ranks[32] = "each rank";
       if (count) snprintf(ranks, sizeof ranks, "each of %d ranks", (int)count);
-      cli_fail(self, "--speeds takes measured, or a number above 0 and below 1e18 for %s as in 3,1, not %s", ranks,
-               text);
+      cli_fail(self, "--speeds must be \"measured\" or have a number above 0 and below 1e18 for %s, as in 3,1, not %s",
+               ranks, text);
       return CLI_USAGE;
     }
     if (count) speeds[read++] = speed;
