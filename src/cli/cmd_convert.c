@@ -186,7 +186,9 @@ static void find_missing(const char *model, const mica_safetensors *file, mica_d
 static int fail_graph(const cli_command *self, const struct values *v, const network *n) {
   char name[128] = "";
   if (n->x.graph) find_missing(v->model, n->file, mica_value_dtype(n->x), mica_value_shape(n->x), name);
-  if (*name) return cli_fail(self, "%s is of another network than %s: it has no tensor '%s'", v->from, v->model, name);
+  if (*name)
+    return cli_fail(self, "%s belongs to another network than %s: the file has no tensor '%s'", v->from, v->model,
+                    name);
   return cli_fail(self, "%s cannot be used as weights of %s: %s", v->from, v->model, mica_graph_message(n->graph));
 }
 
@@ -199,7 +201,7 @@ static int refuse_spare(const cli_command *self, const struct values *v, const n
     for (size_t k = 0; !known && k < mica_nn_parameter_count(n->nn); k++)
       known = !strcmp(name, mica_nn_parameter_at(n->nn, k)->name);
     if (!known)
-      return cli_fail(self, "%s is of another network than %s, which has no tensor '%s'", v->from, v->model, name);
+      return cli_fail(self, "%s belongs to another network than %s, which has no tensor '%s'", v->from, v->model, name);
   }
   return CLI_OK;
 }
