@@ -169,7 +169,7 @@ static int take_model(const cli_command *self, const struct values *v, double sc
              counts[1]);
     return CLI_USAGE;
   }
-  if (lstat(v->out, &about) == 0) return cli_fail(self, "%s is there already; --out names another file", v->out);
+  if (lstat(v->out, &about) == 0) return cli_fail(self, "%s is there already; choose another file with --out", v->out);
   c->mean = scale[0];
   c->deviation = scale[1];
   c->channels = counts[0];
@@ -249,7 +249,7 @@ static int quantize_published(const cli_command *self, const struct values *v) {
     return CLI_USAGE;
   }
   if (n < 6 || strcmp(v->out + n - 5, ".gguf") != 0) {
-    cli_fail(self, "--out FILE.gguf is missing: a published model becomes a GGUF file");
+    cli_fail(self, "--out must be a file that ends in .gguf: a published model is quantised to GGUF");
     return CLI_USAGE;
   }
   if (v->data || v->group || v->keep || v->mean || v->deviation || v->equalize || measuring(v)) {

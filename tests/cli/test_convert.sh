@@ -36,9 +36,9 @@ other() {
   case $err in *mica_*) fault 'speaks of a function' ;; esac
 }
 other --model resnet18
-ends 1 '' "*model.safetensors is of another network than resnet18: it has no tensor 'bn1.weight'"
+ends 1 '' "*model.safetensors belongs to another network than resnet18: the file has no tensor 'bn1.weight'"
 other --model mlp --shape 1x8x8
-ends 1 '' "*model.safetensors is of another network than mlp, which has no tensor 'conv[12].weight'"
+ends 1 '' "*model.safetensors belongs to another network than mlp, which has no tensor 'conv[12].weight'"
 [ ! -e "$model" ] || fault 'a model was written all the same'
 
 # Published models as GGUF files, from a folder and from a file.
@@ -62,7 +62,7 @@ ends 2 '' '*--type is for*gguf*'
 run quantize "$golden/llama" --out "$work/q.gguf" --bits 4 --json
 ends 0 '*"tensors":21*' ''
 run quantize "$golden/llama" --out "$work/q"
-ends 2 '' '*--out FILE.gguf is missing*'
+ends 2 '' '*--out must be a file that ends in .gguf*'
 run quantize "$golden/llama" --out "$work/r.gguf" --bits 5
 ends 2 '' '*--bits must be 8 or 4*'
 run quantize "$golden/llama" --out "$work/r.gguf" --data "$work"

@@ -73,7 +73,7 @@ if "$mica" export "$work/run" --onnx "$work/float.onnx" >/dev/null 2>&1; then
   awk '{ n++; for (i = 4; i <= NF; i++) if ($i == "row") same += $3 == $(i + 2) }
     END { exit !(n == 200 && same >= 196) }' "$work/both.txt" || fault 'integers answer otherwise'
   run quantize "$work/float.onnx" --data "$work/rings.csv" --out "$work/small.onnx"
-  ends 1 '' '*small.onnx is there already; --out names another file'
+  ends 1 '' '*small.onnx is there already; choose another file with --out'
   run quantize "$work/small.onnx" --data "$work/rings.csv" --out "$work/none.onnx"
   ends 1 '' '*is quantised already*'
   run quantize "$work/rows.csv" --data "$work/rings.csv" --out "$work/none.onnx"
