@@ -190,8 +190,10 @@ static int open_index(const cli_command *self, const struct values *v, mica_embe
   s->vectors = s->read.numbers;
   s->count = s->read.count;
   if (status == CLI_OK && s->read.width != width)
-    return cli_fail(self, "%s has vectors of %" PRId64 " numbers; the model makes %" PRId64, v->index, s->read.width,
-                    width);
+    return cli_fail(self,
+                    "the vectors of %s have %" PRId64 " numbers, but those of the model %" PRId64
+                    "; use the model that made them",
+                    v->index, s->read.width, width);
   return status;
 }
 
@@ -282,8 +284,7 @@ static int work(const cli_command *self, const struct values *v, mica_embedder *
   texts t = {0};
   int status = v->data ? read_lines(self, embedder, v->data, &t.lines) : cli_lines_copy(self, &v->texts, &t.lines);
   if (status == CLI_OK && v->probability && mica_embedder_logit_scale(embedder) == 0)
-    status =
-        cli_fail(self, "--probability needs a CLIP model, which has a scale of probabilities; %s has none", v->model);
+    status = cli_fail(self, "--probability needs a model with a logit scale, such as CLIP; %s has none", v->model);
   if (status == CLI_OK && !v->data) status = check_words(self, v, embedder);
   if (status == CLI_OK && t.lines.count == 0)
     status = cli_fail(self, "%s has no %s", v->data, mica_embedder_reads_pictures(embedder) ? "lines" : "texts");
@@ -330,7 +331,7 @@ static int run(const cli_command *self, const void *given) {
   int status = check(self, v);
   if (status == CLI_OK) status = cli_integer(self, "nearest", v->nearest, 1, 1000000, &nearest);
   if (status == CLI_OK) status = cli_integer(self, "batch-tokens", v->batch_tokens, 1, 1 << 24, &config.batch_tokens);
-  if (status == CLI_OK && v->out) status = cli_refuse_file(self, v->out, "--out names another");
+  if (status == CLI_OK && v->out) status = cli_refuse_file(self, v->out, "choose another file with --out");
   if (status != CLI_OK) return status;
   status = cli_model_open(self, v->model, NULL, v->device, 0, &opened);
   if (status == CLI_OK && mica_embedder_create(opened.engine, opened.model, &config, &embedder) != MICA_OK)

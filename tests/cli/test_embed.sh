@@ -75,7 +75,7 @@ run embed --model "$foundation/vit" --data "$work/photos" --out "$work/named.npy
 ends 0 '' "mica embed: 2 files or folders beside the pictures (.png, .jpg, .jpeg) are not read: notes.md, ..."
 cp "$work/named.npy" "$work/before.npy"
 run embed --model "$foundation/vit" --out "$work/named.npy" "$work/photos/b.png"
-ends 1 '' "*named.npy is there already and is not written over: --out names another"
+ends 1 '' "*named.npy is there already and is not written over: choose another file with --out"
 cmp -s "$work/named.npy" "$work/before.npy" || fault 'a file was written over'
 mkdir "$work/webp"
 : >"$work/webp/x.webp"
