@@ -227,7 +227,7 @@ static int run(const cli_command *self, const void *given) {
     return CLI_USAGE;
   }
   if (values->device && values->action != BUILD && values->action != DOCTOR) {
-    cli_fail(self, "--device is for mica cache build; %s concerns the kernels of all devices",
+    cli_fail(self, "--device is for mica cache build and doctor; %s concerns the kernels of all devices",
              actions[values->action].name);
     return CLI_USAGE;
   }

@@ -162,8 +162,8 @@ static int check_words(const cli_command *self, const mica_onnx *model, cli_word
     if (status != CLI_OK) return status;
     at += strlen(mica_onnx_input(model, input_of(model, at)).name) + 1;
     if (parse_shape(at, &ignored)) continue;
-    cli_fail(self, "--shape wants NAME=2x3x224x224, of at most %d extents from 0 on, not \"%s\"", MICA_MAX_RANK,
-             shapes);
+    cli_fail(self, "--shape must be like NAME=2x3x224x224, with at most %d extents of 0 or more, not \"%s\"",
+             MICA_MAX_RANK, shapes);
     return CLI_USAGE;
   }
   return CLI_OK;
@@ -173,7 +173,7 @@ int cli_onnx_feeds_make(cli_onnx_feeds *feeds, const cli_command *self, const mi
                         const char *shape, uint64_t seed) {
   size_t inputs = mica_onnx_input_count(model);
   if (inputs > CLI_ONNX_INPUTS)
-    return cli_fail(self, "the model has %zu inputs; mica run takes at most %d", inputs, CLI_ONNX_INPUTS);
+    return cli_fail(self, "the model has %zu inputs, but Mica takes at most %d", inputs, CLI_ONNX_INPUTS);
   int status = check_words(self, model, files, shape);
   uint64_t state = seed;
   for (size_t i = 0; status == CLI_OK && i < inputs; i++) {

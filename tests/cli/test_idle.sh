@@ -77,7 +77,7 @@ run prune "$work/k" --steps 1 --epochs 1 --seed 4 --out "$work/seed"
 ends 0 '*' "mica prune: seed is 4 here and 0 in the run in $work/k: validation samples may be *"
 
 # Commands that take no run.
-refused 2 "--device is for mica cache build; clear concerns the kernels of all devices" \
+refused 2 "--device is for mica cache build and doctor; clear concerns the kernels of all devices" \
   cache clear --device 0:0 --directory "$work/cache"
 for option in '--model mlp' '--shape 3' '--opset 18' '--device 0:0'; do
   # shellcheck disable=SC2086

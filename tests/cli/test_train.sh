@@ -156,7 +156,7 @@ run train --data "$work/fifo" --out "$work/none"
 ends 1 '' '*fifo is neither a file nor a folder*'
 [ ! -e "$work/none" ] || fault 'a folder for nothing'
 run predict --model "$folder" --data "$work/trees.csv" "$work/picture.png"
-ends 2 '' '*give one of inputs, --text and --data*'
+ends 2 '' '*give either inputs, --text or --data*'
 run predict --model "$folder" "$work/picture.png"
 ends 1 '' '*not trained on pictures*'
 mkdir "$work/pictures"
