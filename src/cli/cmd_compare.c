@@ -237,7 +237,7 @@ static int check(const cli_command *self, const struct values *v, mica_compare_c
     cli_fail(self, "name at least two runs: mica compare A B --data DATA");
     return CLI_USAGE;
   }
-  return v->report ? cli_refuse_file(self, v->report, "--report names another file") : CLI_OK;
+  return v->report ? cli_refuse_file(self, v->report, "choose another file with --report") : CLI_OK;
 }
 
 static int run_compare(const cli_command *self, const void *given) {

@@ -85,7 +85,7 @@ typedef int picture_fn(const cli_command *self, const char *path, const mica_ite
 
 static int refuse_picture(const cli_command *self, const char *path, const mica_item *item, bool quiet) {
   (void)item, (void)quiet;
-  return cli_refuse_file(self, path, "--out names another folder");
+  return cli_refuse_file(self, path, "choose another folder with --out");
 }
 
 /* Without --out, pictures are written to RUN/predictions and replace files there. So that nothing outside that folder
@@ -147,7 +147,7 @@ static bool is_volume(const struct values *v) { return ends(v->out, ".nii.gz") |
 /* Writes the predicted volume to --out. Fails unless exactly one sample was predicted and it has a volume. */
 static int write_volume(const cli_command *self, const struct values *v, const mica_report *prediction) {
   const mica_item *found = NULL;
-  int status = cli_refuse_file(self, v->out, "--out names another file");
+  int status = cli_refuse_file(self, v->out, "choose another file with --out");
   if (status == CLI_OK) status = cli_check_parent(self, v->out);
   for (size_t i = 0; i < mica_report_item_count(prediction, 0); i++) {
     const mica_item *item = mica_report_item(prediction, 0, i);
@@ -164,7 +164,7 @@ static int write_volume(const cli_command *self, const struct values *v, const m
 static int write_grid(const cli_command *self, const struct values *v, const mica_report *prediction) {
   mica_item grid = {0};
   uint8_t *planes = NULL;
-  int status = cli_refuse_file(self, v->out, "--out names another file");
+  int status = cli_refuse_file(self, v->out, "choose another file with --out");
   if (status == CLI_OK) status = cli_check_parent(self, v->out);
   if (status != CLI_OK) return status;
   if (!cli_picture_grid(prediction, &grid, &planes))
@@ -336,7 +336,7 @@ static void set_extent(const struct values *v, const mica_run *run, mica_run_inp
 }
 
 static int fail_inputs(const cli_command *self) {
-  cli_fail(self, "give one of inputs, --text and --data; mica predict --help shows the usage");
+  cli_fail(self, "give either inputs, --text or --data; mica predict --help shows the usage");
   return CLI_USAGE;
 }
 
@@ -363,7 +363,7 @@ static int set_search(const cli_command *self, const struct values *v, mica_run 
   const bool hears = mica_run_takes(run, MICA_RUN_OPTION_SEARCH) && v->search.beam;
   const bool translates = mica_run_takes(run, MICA_RUN_OPTION_BEAMS);
   if ((v->search.beam && !hears && !translates) || (v->length_penalty && !translates))
-    return cli_fail(self, "--%s needs a search that the task %s of --model does not do",
+    return cli_fail(self, "--%s has no effect on the task %s of --model, which does no beam search",
                     v->length_penalty && !translates ? "length-penalty" : "beam", mica_run_task(run));
   if (v->length_penalty && (!v->search.beam || !strcmp(v->search.beam, "1"))) {
     cli_fail(self, "--length-penalty needs several hypotheses: set --beam");
@@ -454,7 +454,7 @@ static int check_csv(const cli_command *self, const struct values *v) {
     cli_fail(self, "--csv - and --%s both write to standard output", v->json ? "json" : "pictures");
     return CLI_USAGE;
   }
-  const int status = cli_refuse_file(self, v->csv, "--csv names another file");
+  const int status = cli_refuse_file(self, v->csv, "choose another file with --csv");
   return status == CLI_OK ? cli_check_parent(self, v->csv) : status;
 }
 
@@ -478,9 +478,10 @@ static int check_track(const cli_command *self, const struct values *v) {
     cli_fail(self, "%s", wrong);
     return CLI_USAGE;
   }
-  int status = v->mot ? cli_refuse_file(self, v->mot, "--mot names another file") : CLI_OK;
+  int status = v->mot ? cli_refuse_file(self, v->mot, "choose another file with --mot") : CLI_OK;
   if (status == CLI_OK && v->mot) status = cli_check_parent(self, v->mot);
-  if (status == CLI_OK && v->track && v->out) status = cli_refuse_file(self, v->out, "--out names another folder");
+  if (status == CLI_OK && v->track && v->out)
+    status = cli_refuse_file(self, v->out, "choose another folder with --out");
   return status;
 }
 

@@ -101,7 +101,7 @@ static int refuse_results(const cli_command *self, const char *folder, const mic
   for (size_t i = 0; status == CLI_OK && i < mica_onnx_output_count(model); i++) {
     char path[4096];
     status = name_result(self, folder, i, model, path);
-    if (status == CLI_OK) status = cli_refuse_file(self, path, "--out names another folder");
+    if (status == CLI_OK) status = cli_refuse_file(self, path, "choose another folder with --out");
   }
   return status;
 }

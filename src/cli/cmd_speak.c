@@ -160,7 +160,7 @@ static int run(const cli_command *self, const void *given) {
   if (status == CLI_OK) status = cli_number(self, "speed", v->speed, 0.1, 10, &config.speed);
   if (status == CLI_OK) status = cli_number(self, "noise", v->noise, 0, 10, &job.noise);
   if (status == CLI_OK) status = cli_integer(self, "iterations", v->iterations, 1, 10000, &config.iterations);
-  if (status == CLI_OK) status = cli_refuse_file(self, out, "--out names another");
+  if (status == CLI_OK) status = cli_refuse_file(self, out, "choose another file with --out");
   job.speed = config.speed;
   if (status == CLI_OK && cli_voice_is(v->model))
     status = cli_voice_speak(self, &job, &s.samples, &s.count, &s.rate);

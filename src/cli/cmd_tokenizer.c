@@ -165,7 +165,8 @@ static int check_train(const cli_command *self, const struct values *v) {
              kinds[v->kind].name);
     return CLI_USAGE;
   }
-  return lstat(v->out, &about) == 0 ? cli_fail(self, "%s is there already; --out names another file", v->out) : CLI_OK;
+  return lstat(v->out, &about) == 0 ? cli_fail(self, "%s is there already; choose another file with --out", v->out)
+                                    : CLI_OK;
 }
 
 static int describe(const cli_command *self, const mica_tokenizer *tokenizer, const char *path, bool as_json) {

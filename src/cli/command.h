@@ -104,8 +104,8 @@ int cli_fail_published(const cli_command *self, const char *path);
 /* Stops error messages of this thread from now on: another rank prints them. */
 void cli_fail_silently(void);
 /* Refuses to overwrite a file. Returns CLI_OK if path does not exist, or is a device or a pipe, to which one can write
- * without replacing it; else CLI_FAILED, after a message. other: the message's advice, such as "--out names another
- * folder". */
+ * without replacing it; else CLI_FAILED, after a message. other: the message's advice, such as "choose another
+ * folder with --out". */
 int cli_refuse_file(const cli_command *self, const char *path, const char *other);
 /* Refuses a path with the ending of a picture format that Mica does not write, such as .jpg or .gif. Returns CLI_USAGE
  * after a message, else CLI_OK. path may be NULL. */

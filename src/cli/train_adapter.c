@@ -137,7 +137,8 @@ static int take(const cli_command *self, const cli_lora *lora, plan *p) {
   const bool begun = lstat(path, &about) == 0;
   snprintf(path, sizeof path, "%s/adapter_config.json", lora->out);
   if (!lora->resume && (begun || lstat(path, &about) == 0))
-    return cli_fail(self, "%s has an adapter already; --resume continues it, --out names another folder", lora->out);
+    return cli_fail(self, "%s has an adapter already; continue it with --resume, or choose another folder with --out",
+                    lora->out);
   return CLI_OK;
 }
 

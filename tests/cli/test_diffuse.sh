@@ -28,7 +28,7 @@ cmp -s "$work/grid.png" "$work/again.png" || fault 'another grid with the same s
 run predict --model "$work/run" --class 1 --count 5 --seed 4 --out "$work/other.png"
 cmp -s "$work/grid.png" "$work/other.png" && fault 'the same grid with another seed'
 run predict --model "$work/run" --class 1 --count 5 --seed 3 --out "$work/grid.png"
-ends 1 '' '*grid.png*--out names another file*'
+ends 1 '' '*grid.png*choose another file with --out*'
 # Only PNG is written: another ending is not taken for a folder's name.
 for name in k.jpg k.JPEG k.webp; do
   run predict --model "$work/run" --class 1 --count 1 --out "$work/$name"

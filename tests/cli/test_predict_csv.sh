@@ -32,7 +32,7 @@ sed '1d; s/"up, ""yes"""/up/g' "$work/p.csv" | awk -F, '{
 
 # Nothing is written over; JSON beside it; all samples of a part.
 run predict --model "$work/classes" "$work/t.csv" --csv "$work/p.csv"
-ends 1 '' "*p.csv is there already and is not written over: --csv names another file"
+ends 1 '' "*p.csv is there already and is not written over: choose another file with --csv"
 # Devices and pipes are written to.
 run predict --model "$work/classes" "$work/t.csv" --csv /dev/null
 ends 0 'written   /dev/null' ''
@@ -56,7 +56,7 @@ if [ -d /dev/shm ] && [ -w /dev/shm ]; then
   run predict --model "$work/classes" "$work/t.csv" --csv "$shm"
   kept=$(cat "$shm")
   rm "$shm"
-  ends 1 '' "*$shm is there already and is not written over: --csv names another file"
+  ends 1 '' "*$shm is there already and is not written over: choose another file with --csv"
   [ "$kept" = kept ] || fault 'a file in /dev/shm is written over'
 fi
 run predict --model "$work/classes" --data "$work/t.csv" --csv "$work/data.csv" --json

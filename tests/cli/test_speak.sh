@@ -52,7 +52,7 @@ holds file "$work/again.wav"
 cmp -s "$work/high-anna.wav" "$work/again.wav" || fault 'other samples of the same text'
 seconds=$(json seconds)
 run speak --model "$work/run" --text low --speaker anna --out "$work/again.wav"
-ends 1 '' "*again.wav is there already and is not written over: --out names another"
+ends 1 '' "*again.wav is there already and is not written over: choose another file with --out"
 cmp -s "$work/high-anna.wav" "$work/again.wav" || fault 'a file was written over'
 run speak --model "$work/run" --text low --out -
 ends 2 '' '*--out -: a WAV file is not written to standard output*'

@@ -22,7 +22,7 @@ holds tokens 270
 holds special.1 '</s>'
 cmp -s "$file" "$work/first.json" || fault 'another file of the same texts'
 run tokenizer train --data "$work/lines.txt" --kind word --out "$file"
-ends 1 '' "mica tokenizer: $file is there already; --out names another file"
+ends 1 '' "mica tokenizer: $file is there already; choose another file with --out"
 cmp -s "$file" "$work/first.json" || fault 'a file that was there is another one'
 
 run tokenizer encode "$file" 'the cat'
@@ -84,7 +84,7 @@ run tokenizer train --data "$work/pairs" --column fr --kind word --out "$work/no
 ends 1 '' "*no column of texts named 'fr'*"
 printf 'two\nlines\n' | gzip >"$work/pairs/train.en.gz"
 run tokenizer train --data "$work/pairs" --out "$work/none.json"
-ends 1 '' '*train.en.gz has 2 lines, but its counterpart has 1'
+ends 1 '' '*train.en.gz has 2 lines, but the text in the other language has 1'
 
 run tokenizer
 ends 2 '' '*'

@@ -64,9 +64,9 @@ case $out in *'"id"'*) fault 'there is an id' ;; *'"score"'*) ;; *) fault 'no bo
 
 # What is there is not written over, and is seen before anything is predicted.
 run predict --model "$work/run" "$frames" --track --out "$work/drawn"
-ends 1 '' '*drawn*--out names another folder*'
+ends 1 '' '*drawn*choose another folder with --out*'
 run predict --model "$work/run" "$frames" --track --mot "$work/tracks.txt"
-ends 1 '' '*tracks.txt*--mot names another file*'
+ends 1 '' '*tracks.txt*choose another file with --mot*'
 run predict --model "$work/run" "$frames" --mot "$work/other.txt"
 ends 2 '' 'mica predict: --mot needs --track*'
 run predict --model "$work/run" "$frames/1.png" --track

@@ -25,7 +25,7 @@ lora='rank=4,alpha=8,dropout=0.1,targets=q_proj+v_proj'
 train --lora $lora --epochs 30 --seed 3 --out "$work/whole" --quiet
 ends 0 '' ''
 train --lora $lora --epochs 30 --seed 3 --out "$work/whole"
-ends 1 '' '*has an adapter already; --resume continues it*'
+ends 1 '' '*has an adapter already; continue it with --resume, or*'
 train --lora $lora --epochs 30 --seed 3 --out "$work/chats.jsonl"
 ends 1 '' "mica train: cannot write to the folder $work/chats.jsonl: Not a directory"
 "$mica" train --data "$work/chats.jsonl" --init "$model" --context 64 --lr 2e-2 --lora $lora --epochs 30 --seed 3 \
