@@ -191,7 +191,7 @@ static int open_index(const cli_command *self, const struct values *v, mica_embe
   s->count = s->read.count;
   if (status == CLI_OK && s->read.width != width)
     return cli_fail(self,
-                    "the vectors of %s have %" PRId64 " numbers, but those of the model %" PRId64
+                    "the vectors of %s have %" PRId64 " numbers, but the model makes vectors of %" PRId64
                     "; use the model that made them",
                     v->index, s->read.width, width);
   return status;

@@ -92,7 +92,7 @@ holds metrics.samples 20
 # One that is gone: what validated is tested only where that is asked for.
 mv "$work/own/test.csv" "$work/test.csv"
 run eval --model "$work/o" --json
-ends 1 '' "*$work/own no longer has the test part of 30 samples that it had when $work/o was trained; --part validation *"
+ends 1 '' "*$work/own no longer has the test part of 30 samples that it had when $work/o was trained; *"
 run compare "$work/o" "$work/o" --repeats 20
 ends 1 '' '*no longer has the test part of 30 samples that it had *; --part validation *'
 run eval --model "$work/o" --part validation --json

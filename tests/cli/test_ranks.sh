@@ -45,7 +45,7 @@ run train --data "$work/data.csv" --devices 0:0 --device 0:0 --out "$work/wrong"
 ends 2 '' 'mica train: give --device or --devices, not both'
 for speeds in fast -1 3, 0; do
   run train --data "$work/data.csv" --speeds=$speeds --out "$work/wrong"
-  ends 2 '' "mica train: --speeds must be \"measured\" or have a number above 0 and below 1e18 for each rank, as in *, not $speeds"
+  ends 2 '' "mica train: --speeds must be \"measured\" or have a number above 0 and below 1e18 for *, not $speeds"
 done
 run train --data "$work/data.csv" --watchdog soon --out "$work/wrong"
 ends 2 '' 'mica train: --watchdog wants a number from 0.001 to 1e+09, not "soon"'
