@@ -105,7 +105,7 @@ static mica_status parse_item(const char *name, const char **at, bool seen[KEYS]
   if (**at == ',')
     *at = skip_blanks(*at + 1);
   else if (**at != '}')
-    return mica__fail(MICA_E_FORMAT, "%s: its header is not an npy header after '%s'", name, text);
+    return mica__fail(MICA_E_FORMAT, "%s: its header has neither a comma nor '}' after the value of '%s'", name, text);
   return MICA_OK;
 }
 

@@ -35,7 +35,7 @@ static mica_status check_entry(const mica_safetensors_entry *entry, size_t index
                       entry->name);
   if (!mica__safetensors_bytes(out->type, entry->shape, &bytes) || bytes != entry->bytes || (bytes && !entry->data))
     return mica__fail(MICA_E_INVALID,
-                      "safetensors: tensor \"%s\", %s %s, has %zu bytes, which are too few, too many or NULL",
+                      "safetensors: tensor \"%s\" is %s %s, but its %zu bytes do not match that, or its data is NULL",
                       entry->name, out->type->name, mica_shape_format(entry->shape, text), entry->bytes);
   return MICA_OK;
 }

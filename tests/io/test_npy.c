@@ -151,7 +151,7 @@ static const struct {
     {"{'descr': '|u1', 'fortran_order': False, 'shape': (1, 1, 1, 1, 1, 1, 1, 1, 6), }", "at most 8 dimensions"},
     {"{'descr': '|u1', 'fortran_order': False, 'shape': (99999999999999999999,), }", "no valid shape"},
     {"{'descr': '|u1', 'fortran_order': False, 'shape': (6,), } x", "goes on after its dictionary"},
-    {"{'descr': '|u1' 'fortran_order': False, 'shape': (6,), }", "not an npy header after 'descr'"},
+    {"{'descr': '|u1' 'fortran_order': False, 'shape': (6,), }", "neither a comma nor '}' after the value of 'descr'"},
     {"'descr': '|u1'", "not an npy header"},
     {"{'descr': '|u1', 'fortran_order': False, 'shape': (6,), ", "not an npy header"},
     {"{'descr': '=u1', 'fortran_order': False, 'shape': (6,), }", "elements of type '=u1'"},
