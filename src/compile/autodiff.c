@@ -123,7 +123,7 @@ static mica_status visit_operands(backward *b, int32_t id, mica_value *inputs, m
                      .input_count = node.input_count,
                      .dinputs = shares};
   if (!node.op->grad)
-    return mica__fail(MICA_E_UNSUPPORTED, "%s has no gradient, and the loss depends on %%%d '%s' through it",
+    return mica__fail(MICA_E_UNSUPPORTED, "%s has no gradient, but the loss depends on its result %%%d '%s'",
                       node.op->name, (int)id, node.name ? node.name : "");
   for (int32_t k = 0; k < node.input_count; k++) MICA_TRY(usable(b, node.inputs[k], &inputs[k]));
   for (int32_t r = 0; r < mica__node_results(&node); r++) MICA_TRY(usable(b, id + r, &results[r]));

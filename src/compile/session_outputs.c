@@ -101,7 +101,7 @@ mica_status mica__plan_check_feeds(const mica_session *session, const mica__plan
       if (!goes_to_the_caller(session, i) && v->outputs[i].own && mica__tensor_overlaps(feed, v->outputs[i].own))
         return mica__fail(MICA_E_INVALID,
                           "mica_session_run: the tensor for '%s' is output %d, which the run overwrites; copy it, or "
-                          "bind the output to another",
+                          "bind the output to another tensor",
                           session->inputs[k].name, (int)i);
     for (int32_t i = 0; feed && i < session->parameter_count; i++)
       if (session->parameters[i].assigned && mica__tensor_overlaps(feed, session->tensors[i]))
