@@ -87,7 +87,7 @@ static mica_status prepare(mica__network_build *b) {
   const bool features = i->task != MICA_FOUNDATION_TASK_GENERATE && i->task != MICA_FOUNDATION_TASK_CLASSIFY;
   if (!pictures && features && !i->projection && !b->how->hidden)
     return mica__fail(MICA_E_UNSUPPORTED,
-                      "models of the family %s neither write texts nor classify; set hidden to get their features",
+                      "this model (family %s) neither continues texts nor classifies; set hidden to get its features",
                       i->family);
   if (b->how->layers < 0 || b->how->layers > i->layers)
     return mica__fail(MICA_E_INVALID,

@@ -154,8 +154,9 @@ mica_status mica_finetune(mica_engine *engine, const mica_foundation *model, mic
   if (!engine || !model || !adapter || !config || !config->training.columns)
     return mica__fail(MICA_E_INVALID, "mica_finetune: a pointer is NULL");
   if (model->info.task != MICA_FOUNDATION_TASK_GENERATE)
-    return mica__fail(MICA_E_UNSUPPORTED, "%s: models of the family %s do not write texts", model->path,
-                      model->info.family);
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "%s is not a language model that continues texts; only such models can be fine-tuned",
+                      model->path);
   if (config->epochs < 0 || config->rate < 0 || config->clip_norm < 0)
     return mica__fail(MICA_E_INVALID, "mica_finetune: epochs, rate and clip_norm must not be negative");
   t.most = mica__conversations_most(&config->training);

@@ -104,8 +104,8 @@ mica_status mica_foundation_perplexity(mica_engine *engine, const mica_foundatio
   if (!engine || !model || !ids || !result)
     return mica__fail(MICA_E_INVALID, "mica_foundation_perplexity: a pointer is NULL");
   if (model->info.task != MICA_FOUNDATION_TASK_GENERATE)
-    return mica__fail(MICA_E_UNSUPPORTED, "%s: models of the family %s do not write texts", model->path,
-                      model->info.family);
+    return mica__fail(MICA_E_UNSUPPORTED, "%s is not a language model that continues texts, so it has no perplexity",
+                      model->path);
   scorer s = {.engine = engine, .vocabulary = model->info.vocabulary, .adapter = config ? config->adapter : NULL};
   mica_perplexity sum = {0};
   MICA_TRY(check(model, ids, count, config, &s.window));
