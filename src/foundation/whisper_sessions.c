@@ -101,7 +101,7 @@ static mica_status run(mica__whisper_sessions *s, mica_session *session, const m
     if (!isfinite(s->logits[i]))
       return mica__fail(
           MICA_E_FORMAT,
-          "whisper: logit %zu is not finite; the model's weights are damaged, or the sound has such numbers", i);
+          "whisper: logit %zu is not finite; the model's weights or the sound have numbers that are not finite", i);
   return MICA_OK;
 }
 

@@ -346,7 +346,8 @@ mica_status mica_foundation_merge(const mica_foundation *model, const mica_adapt
   if (!model || !adapter || !path) return mica__fail(MICA_E_INVALID, "mica_foundation_merge: a pointer is NULL");
   if (n < 5 || strcmp(path + n - 5, ".gguf") != 0) {
     if (!config || !config->type) return mica__merge_folder(model, adapter, path, written);
-    return mica__fail(MICA_E_INVALID, "%s: tensors of a folder keep their types; a type is for a FILE.gguf", path);
+    return mica__fail(MICA_E_INVALID,
+                      "%s: a folder keeps the types of its tensors; leave out the type, or write to a FILE.gguf", path);
   }
   mica_status status = mica__merge_begin(model, adapter, path, true, &merge);
   if (status == MICA_OK) status = write_model(model, &merge, path, config, written);

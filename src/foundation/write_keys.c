@@ -38,7 +38,7 @@ static void text(writer *w, const char *name, const char *value) {
 
 static void refuse(writer *w, const char *what) {
   if (w->status == MICA_OK)
-    w->status = mica__fail(MICA_E_UNSUPPORTED, "%s: a GGUF file of the architecture %s cannot say %s", w->model->path,
+    w->status = mica__fail(MICA_E_UNSUPPORTED, "%s: a GGUF file of the architecture %s cannot store %s", w->model->path,
                            w->model->family->arch, what);
 }
 
@@ -67,7 +67,7 @@ static void write_sizes(writer *w) {
   double length = (double)i->head_size;
   if (w->model->family->query_scale && i->layers == w->model->family->wide)
     length = (double)i->width / (double)i->heads;
-  if (fabs(i->score_scale * sqrt(length) - 1) > 1e-6) refuse(w, "by what its scores are scaled");
+  if (fabs(i->score_scale * sqrt(length) - 1) > 1e-6) refuse(w, "by which factor attention scores are scaled");
 }
 
 static void write_windows(writer *w) {
@@ -94,14 +94,15 @@ static void check_no_rope(writer *w) {
   const mica_foundation_info *i = &w->model->info;
   const int64_t every = w->model->family->nope_every;
   for (int64_t l = 0; i->no_rope && l < i->layers; l++)
-    if (i->no_rope[l] != ((l + 1) % every == 0)) refuse(w, "which layers have no positions");
+    if (i->no_rope[l] != ((l + 1) % every == 0)) refuse(w, "which layers have no rotary positions");
 }
 
 static void write_yarn(writer *w, const mica_foundation_rotary *r) {
   double *factors = NULL, scale = 1;
   /* No key says whether the range is rounded; readers decide it by the family. */
   const bool exact = w->model->family->clamp > 0;
-  if (r->exact_range != exact) refuse(w, exact ? "that its yarn rounds" : "that its yarn does not round");
+  if (r->exact_range != exact)
+    refuse(w, exact ? "that the range of YaRN is rounded" : "that the range of YaRN is not rounded");
   if (w->status == MICA_OK) w->status = mica__rotary_scale(w->model, r, &factors, &scale);
   free(factors);
   real(w, "rope.scaling.yarn_beta_fast", r->beta_fast);
