@@ -249,8 +249,8 @@ static mica_status check_finite(const reading *r, chunk *c) {
     for (int64_t i = 0; i < count; i++)
       if (!isfinite(c->floats[i]))
         return mica__fail(MICA_E_FORMAT,
-                          "%s: the tensor '%s' has a number that is infinite or NaN: element %lld of '%s'", r->path,
-                          r->from.entry->name, (long long)(first + i), r->name);
+                          "%s: element %lld of the weight '%s' (read from the tensor '%s') is infinite or NaN", r->path,
+                          (long long)(first + i), r->name, r->from.entry->name);
   }
   return MICA_OK;
 }

@@ -90,11 +90,10 @@ static mica_status check_row(const char *call, const mica_name_row *row, size_t 
         call, index, row->source, (long long)row->stacked);
   if (row->every < 0 || row->every > MOST_EVERY || row->phase < 0 || (row->phase && row->phase >= row->every) ||
       (row->every && (cut || row->stacked || row->reshaped)))
-    return mica__fail(
-        MICA_E_INVALID,
-        "%s: row %zu of the map (%s): phase (%lld) must be below every (%lld, at most 65536), both 0 or above, and "
-        "without first, of, stacked or reshaped",
-        call, index, row->source, (long long)row->phase, (long long)row->every);
+    return mica__fail(MICA_E_INVALID,
+                      "%s: row %zu of the map (%s): every (%lld) must be 0 to 65536, and phase (%lld) 0 or from 1 to "
+                      "every - 1; every cannot be combined with first, of, stacked or reshaped",
+                      call, index, row->source, (long long)row->every, (long long)row->phase);
   if (row->scales && (cut || row->stacked || row->reshaped || row->transposed || row->add != 0))
     return mica__fail(
         MICA_E_INVALID,

@@ -291,7 +291,7 @@ START_TEST(what_does_not_fit_is_refused) {
   refused(MICA_E_FORMAT,
           MAP({.own = "blocks.0.weight", .source = "w"}, {.own = "blocks.0.bias", .source = "b"},
               {.own = "blocks.12.weight", .source = "w", .transposed = true}, {.own = "norm.weight", .source = "bad"}),
-          "'bad' has a number that is infinite or NaN: element 1 of 'norm.weight'");
+          "element 1 of the weight 'norm.weight' (read from the tensor 'bad') is infinite or NaN");
   ck_assert(element("net.blocks.0.weight", 1) == 0);
 }
 END_TEST

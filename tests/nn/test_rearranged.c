@@ -107,11 +107,12 @@ START_TEST(vectors_of_some_numbers) {
   for (int i = 0; i < E * R; i++) ck_assert_float_eq(w[i], numbers[i / R * 3 * R + i % R * 3 + 2] + 1);
   refused((mica_name_row){.every = 2}, MICA_E_FORMAT, "the tensor 't' is (3, 15), not (3, 10) as 'w' needs");
   refused((mica_name_row){.every = 3, .transposed = true}, MICA_E_INVALID, "reads 'w' transposed");
-  refused((mica_name_row){.every = 3, .phase = 3}, MICA_E_INVALID, "phase (3) must be below every (3, at most 65536)");
-  refused((mica_name_row){.every = -1}, MICA_E_INVALID, "must be below every");
-  refused((mica_name_row){.phase = 1}, MICA_E_INVALID, "must be below every");
-  refused((mica_name_row){.every = 3, .of = 4}, MICA_E_INVALID, "must be below every");
-  refused((mica_name_row){.every = 3, .stacked = 3}, MICA_E_INVALID, "must be below every");
+  refused((mica_name_row){.every = 3, .phase = 3}, MICA_E_INVALID,
+          "every (3) must be 0 to 65536, and phase (3) 0 or from 1");
+  refused((mica_name_row){.every = -1}, MICA_E_INVALID, "every cannot be combined with");
+  refused((mica_name_row){.phase = 1}, MICA_E_INVALID, "every cannot be combined with");
+  refused((mica_name_row){.every = 3, .of = 4}, MICA_E_INVALID, "every cannot be combined with");
+  refused((mica_name_row){.every = 3, .stacked = 3}, MICA_E_INVALID, "every cannot be combined with");
 }
 END_TEST
 
