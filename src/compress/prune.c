@@ -52,7 +52,8 @@ static mica_status take_parameters(mica_pruning *p, const mica_nn *nn) {
     to->shape = mica_value_shape(info->value);
     for (int32_t a = 0; a < to->shape.rank; a++) {
       if (to->shape.dim[a] > INT32_MAX / 2 - p->atom_count)
-        return mica__fail(MICA_E_OVERFLOW, "the network has too many channels");
+        return mica__fail(MICA_E_OVERFLOW,
+                          "the network is too large to prune: its weights have more than 2^30 channels");
       to->first[a] = p->atom_count;
       p->atom_count += (int32_t)to->shape.dim[a];
     }

@@ -74,7 +74,7 @@ mica_status mica__ranker_ask(const mica__ranker *r, const mica__ranker_query *a,
   const mica_tensor *ranked = status == MICA_OK ? mica_trainer_output(r->trainer, "ranked") : NULL;
   const mica_tensor *scores = status == MICA_OK ? mica_trainer_output(r->trainer, "scores") : NULL;
   if (status == MICA_OK && (!ranked || !scores))
-    status = mica__fail(MICA_E_STATE, "the network has no outputs 'ranked' and 'scores', so it cannot rank items");
+    status = mica__fail(MICA_E_STATE, "the network lacks the output 'ranked' or 'scores', so it cannot rank items");
   if (status == MICA_OK) {
     out->count = mica_tensor_shape(ranked).dim[1];
     status = mica_tensor_download(queue, ranked, out->items, mica_tensor_bytes(ranked));

@@ -76,8 +76,8 @@ static int levels_of(mica_value x, const mica_model_config *c) {
     char text[MICA_SHAPE_TEXT];
     mica__graph_fail(
         x.graph, MICA_E_SHAPE,
-        "unet: sides of %s cannot be halved evenly %lld times, but at most %d; choose such a depth (0: automatic)",
-        mica_shape_format(shape, text), (long long)c->depth, levels);
+        "unet: sides of %s can be halved evenly at most %d times, not %lld; choose a smaller depth, or 0 for automatic",
+        mica_shape_format(shape, text), levels, (long long)c->depth);
     return -1;
   }
   return (int)c->depth;

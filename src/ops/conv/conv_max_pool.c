@@ -91,8 +91,8 @@ static mica_status infer(const mica__type *inputs, int32_t input_count, void *at
   MICA_TRY(problem_of(attrs, inputs, &p, out));
   MICA_TRY(mica_shape_count(inputs[B].shape, &biases));
   if (biases != p.conv.k)
-    return mica__fail(MICA_E_SHAPE, "there are %lld biases for %lld filters, but must be as many", (long long)biases,
-                      (long long)p.conv.k);
+    return mica__fail(MICA_E_SHAPE, "there are %lld biases but %lld filters; the numbers must be equal",
+                      (long long)biases, (long long)p.conv.k);
   return MICA_OK;
 }
 
