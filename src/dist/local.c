@@ -164,7 +164,7 @@ static const mica_transport_calls local_calls = {.send = local_send,
 mica_status mica_transport_local(int32_t ranks, mica_transport *list) {
   if (ranks < 1 || ranks > MICA_CHANNELS || !list)
     return mica__fail(MICA_E_INVALID,
-                      "mica_transport_local: the number of ranks is %d, but must be 1 to %d, or the list is NULL",
+                      "mica_transport_local: the number of ranks (%d) must be 1 to %d, and the list must not be NULL",
                       (int)ranks, MICA_CHANNELS);
   hub *h = calloc(1, sizeof *h);
   if (!h) return mica__fail_nomem("a communicator");
@@ -189,9 +189,10 @@ mica_status mica_transport_local(int32_t ranks, mica_transport *list) {
 
 mica_status mica_communicator_local(int32_t ranks, const mica_communicator_config *config, mica_communicator **list) {
   if (ranks < 1 || ranks > MICA_CHANNELS || !list)
-    return mica__fail(MICA_E_INVALID,
-                      "mica_communicator_local: the number of ranks is %d, but must be 1 to %d, or the list is NULL",
-                      (int)ranks, MICA_CHANNELS);
+    return mica__fail(
+        MICA_E_INVALID,
+        "mica_communicator_local: the number of ranks (%d) must be 1 to %d, and the list must not be NULL", (int)ranks,
+        MICA_CHANNELS);
   mica_transport *transports = calloc((size_t)ranks, sizeof *transports);
   mica_status status = transports ? mica_transport_local(ranks, transports) : mica__fail_nomem("a communicator");
   int32_t made = 0;
