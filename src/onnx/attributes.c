@@ -118,7 +118,7 @@ static mica_status check_attribute(const checking *c, int32_t at) {
   const int32_t type = mica__onnx_attr_type(attr);
   if (refers && type == 0) return MICA_OK;
   if (!refers && !is_whole(attr, type))
-    return refuse(c, MICA_E_FORMAT, name, "holds no value of the type that it states, or values of others");
+    return refuse(c, MICA_E_FORMAT, name, "lacks a value of its declared type, or has values of other types");
   if (!mica__onnx_attr_fits(type, refers ? NULL : attr, row->type)) {
     snprintf(text, sizeof text, "is of type %s, but must be %s", mica__onnx_attr_type_name(type),
              mica__onnx_attr_type_name(row->type));

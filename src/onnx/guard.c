@@ -13,8 +13,8 @@ typedef struct guard {
 } guard;
 
 static mica_status refuse(const guard *g, const ProtobufCMessageDescriptor *type, const uint8_t *at, const char *what) {
-  return mica__fail(MICA_E_FORMAT, "%s: byte %zu: %s in a message %s", g->name, (size_t)(at - g->first), what,
-                    type->short_name);
+  return mica__fail(MICA_E_FORMAT, "%s: byte %zu, in a message %s: %s", g->name, (size_t)(at - g->first),
+                    type->short_name, what);
 }
 
 /* Reads a varint: seven bits per byte, the lowest first; false at the end or beyond 64 bits. */

@@ -122,7 +122,7 @@ run run --check "$work/none"
 ends 1 '' 'mica run: there is no folder *none'
 head -c 40 "$work/relu.onnx" >"$work/cut.onnx"
 run info "$work/cut.onnx"
-ends 1 '' 'mica info: *cut.onnx: byte *: a length beyond the end in a message ModelProto'
+ends 1 '' 'mica info: *cut.onnx: byte *, in a message ModelProto: a length beyond the end'
 
 byte() { printf "\\$(printf %03o "$1")"; }
 varint() {
@@ -221,7 +221,7 @@ printf "$large\040\112\004abcd" | model >"$inside/model.onnx"
 run run "$inside/model.onnx"
 ends 1 '' "mica run: *tensor 'w'*"
 printf '\010\010\072\377\377\377\377\377\377\377\377\377\001\012' >"$inside/model.onnx"
-refused 'byte *: a length beyond the end in a message ModelProto'
+refused 'byte *, in a message ModelProto: a length beyond the end'
 printf '\010\010\072\377\377\377\377\377\377\377\377\377\377\001\012' >"$inside/model.onnx"
 refused 'byte *'
 

@@ -203,20 +203,15 @@ START_TEST(attributes_of_another_type_are_refused) {
        MICA_E_FORMAT,
        "attribute 'axis' is of type FLOAT, but must be INT"},
       {"Softmax x > y", "", 13, {{"axis", 'f', 0, 0}}, MICA_E_FORMAT, "is of type FLOAT, but must be INT"},
-      {"Softmax x > y", "", 13, {{"axis", 'f', INT, 0}}, MICA_E_FORMAT, "holds no value of the type that it states"},
+      {"Softmax x > y", "", 13, {{"axis", 'f', INT, 0}}, MICA_E_FORMAT, "lacks a value of its declared type"},
       {"Softmax x > y", "", 13, {{"axis", 'n', INTS, 0}}, MICA_E_FORMAT, "is of type INTS, but must be INT"},
       {"Softmax x > y", "", 13, {{"axis", 0, 0, 0}}, MICA_E_FORMAT, "is of type UNDEFINED, but must be INT"},
       {"ReduceMean x > y", "", 13, {{"axes", 'i', INT, 0}}, MICA_E_FORMAT, "is of type INT, but must be INTS"},
-      {"ReduceMean x > y",
-       "",
-       13,
-       {{"axes", 'l', INTS, 0}},
-       MICA_E_FORMAT,
-       "holds no value of the type that it states"},
+      {"ReduceMean x > y", "", 13, {{"axes", 'l', INTS, 0}}, MICA_E_FORMAT, "lacks a value of its declared type"},
       {"ReduceMean x > y", "", 13, {{"axes", 'i', 99, 0}}, MICA_E_FORMAT, "is of type ?, but must be INTS"},
       {"LeakyRelu x > y", "", 13, {{"alpha", 'i', INT, 16777217}}, MICA_E_FORMAT, "is of type INT, but must be FLOAT"},
       {"LeakyRelu x > y", "", 13, {{"alpha", 's', STRING, 0}}, MICA_E_FORMAT, "is of type STRING, but must be FLOAT"},
-      {"Constant > y", "", 13, {{"value", 0, 4, 0}}, MICA_E_FORMAT, "holds no value of the type that it states"},
+      {"Constant > y", "", 13, {{"value", 0, 4, 0}}, MICA_E_FORMAT, "lacks a value of its declared type"},
   };
   check_refused(list, sizeof list / sizeof *list);
   ck_ok(try_node("LeakyRelu x > y", "", 13, (attribute[]){{"alpha", 'i', INT, 2}, {0}}));
