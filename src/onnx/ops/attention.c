@@ -98,7 +98,8 @@ mica_value mica__lower_share_heads(mica_value x, int64_t heads) {
   mica_shape s = mica_value_shape(x);
   if (!x.graph || s.dim[1] == heads) return x;
   if (s.rank != 4 || s.dim[1] < 1)
-    return mica_graph_fail(x.graph, MICA_E_SHAPE, "heads can be shared only in operands of rank 4");
+    return mica_graph_fail(x.graph, MICA_E_SHAPE,
+                           "heads can be shared only in operands of rank 4 with a known number of heads");
   mica_value apart = mica_reshape(x, MICA_SHAPE(s.dim[0], s.dim[1], 1, s.dim[2], s.dim[3]));
   mica_value wide = mica_expand(apart, MICA_SHAPE(s.dim[0], s.dim[1], heads / s.dim[1], s.dim[2], s.dim[3]));
   return mica_reshape(wide, MICA_SHAPE(s.dim[0], heads, s.dim[2], s.dim[3]));

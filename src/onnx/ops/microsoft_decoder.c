@@ -111,8 +111,8 @@ static mica_value counts_of(mica__lowering *l, const mica__onnx_node *node, cons
   if (mica_shape_count(mica_value_shape(x), &count) == MICA_OK && count == g->batch)
     return mica_reshape(mica_cast(x, MICA_I32), MICA_SHAPE(g->batch));
   mica__lower_fail(l, node, MICA_E_SHAPE,
-                   "seqlens_k and query_seqlens must have a number per sequence of the batch, of %lld (-1: not known)",
-                   (long long)g->batch);
+                   "%s must have one number per sequence; the batch has %lld sequences (-1: not known)",
+                   k == LENGTHS ? "seqlens_k" : "query_seqlens", (long long)g->batch);
   return (mica_value){0};
 }
 

@@ -134,10 +134,10 @@ MICA__LOWER(ml_zip_map) {
   if (!x.graph || !mica__ml_classes_of(l, node, "classlabels_int64s", &classes)) return MICA_OK;
   const mica_shape shape = mica_value_shape(x);
   if (shape.rank < 1 || shape.rank > 2 || shape.dim[shape.rank - 1] != classes.count)
-    return mica__lower_fail(
-        l, node, MICA_E_SHAPE,
-        "operand 0 must have rank 1 or 2 (it has %d) and a column per label; %lld labels do not match %lld columns "
-        "(-1: not known)",
-        (int)shape.rank, (long long)classes.count, shape.rank ? (long long)shape.dim[shape.rank - 1] : 0);
+    return mica__lower_fail(l, node, MICA_E_SHAPE,
+                            "operand 0 has rank %d and %lld columns (-1: not known), but must have rank 1 or 2 and "
+                            "%lld columns, one per label",
+                            (int)shape.rank, shape.rank ? (long long)shape.dim[shape.rank - 1] : 0,
+                            (long long)classes.count);
   return give(l, node, shape.rank == 1 ? mica_reshape(x, MICA_SHAPE(1, classes.count)) : x);
 }

@@ -72,9 +72,8 @@ MICA__LOWER(ml_svm_regressor) {
   if (weights.count != terms || rho.count != 1)
     return mica__lower_fail(
         l, node, MICA_E_SHAPE,
-        "coefficients must have %lld numbers, one per support vector, else per feature (-1: not known); it "
-        "has %lld; and rho 1; it has %lld",
-        (long long)terms, (long long)weights.count, (long long)rho.count);
+        "coefficients has %lld numbers but must have %lld, one per %s (-1: not known); rho has %lld but must have 1",
+        (long long)weights.count, (long long)terms, count > 0 ? "support vector" : "feature", (long long)rho.count);
   const mica_value kernel = count > 0 ? kernel_of(l, node, x, count) : x;
   if (!kernel.graph) return MICA_OK;
   const mica_value w = mica__ml_constant(l, mica_value_dtype(x), MICA_SHAPE(terms, 1), weights.values);
@@ -248,9 +247,9 @@ static mica_status linear(machine *m, mica_value x, mica__ml_post post) {
   if (features < 1 || m->weights.count / features != classes || m->weights.count % features || m->rho.count < 1)
     return mica__lower_fail(
         m->l, m->node, MICA_E_SHAPE,
-        "coefficients must have %lld (classes) times %lld (features; -1: not known) numbers (it has %lld), and "
-        "rho at least 1 (it has %lld)",
-        (long long)classes, (long long)features, (long long)m->weights.count, (long long)m->rho.count);
+        "coefficients has %lld numbers but must have %lld x %lld, classes times features (-1: not known); rho has %lld "
+        "but must have at least 1",
+        (long long)m->weights.count, (long long)classes, (long long)features, (long long)m->rho.count);
   const mica_value w = mica__ml_constant(m->l, mica_value_dtype(x), MICA_SHAPE(classes, features), m->weights.values);
   const mica_value y = mica_affine(mica_matmul(x, mica_transpose(w, MICA_AXES(1, 0))), 1, m->rho.values[0]);
   mica__ml_give_labels(m->l, m->node, &m->classes, mica_argmax(y, 1, false));

@@ -271,8 +271,10 @@ static bool read_lists_5(mica__lowering *l, const mica__onnx_node *node, lists_5
   f->leaves = leaves.count;
   f->features = list.values;
   f->targets = leaves.values;
-  if (list.count < 1 || leaves.count < 1 || list.count > MOST_NODES || leaves.count > MOST_NODES)
-    return refuse(l, node, "nodes and leaves must both be 1 to 2^24 in number; the number of nodes is", list.count);
+  if (list.count < 1 || list.count > MOST_NODES)
+    return refuse(l, node, "the number of nodes must be 1 to 2^24, but is", list.count);
+  if (leaves.count < 1 || leaves.count > MOST_NODES)
+    return refuse(l, node, "the number of leaves must be 1 to 2^24, but is", leaves.count);
   return integers(l, node, "nodes_truenodeids", f->count, false, &f->yes) &&
          integers(l, node, "nodes_falsenodeids", f->count, false, &f->no) &&
          integers(l, node, "nodes_trueleafs", f->count, false, &f->yes_leaf) &&
@@ -333,10 +335,10 @@ bool mica__trees_read_5(mica__lowering *l, const mica__onnx_node *node, int64_t 
   if (!read_lists_5(l, node, &f)) return false;
   const int64_t own = f.count + f.leaves, most = own + f.members.count;
   mica__onnx_ints(node, "tree_roots", &roots);
-  if (most > MOST_NODES || roots.count < 1 || roots.count > MOST_NODES)
-    return refuse(l, node,
-                  "there must be 1 to 2^24 trees, with at most 2^24 nodes, leaves and members; the number of trees is",
-                  roots.count);
+  if (most > MOST_NODES)
+    return refuse(l, node, "the numbers of nodes, leaves and members must add up to at most 2^24, but add up to", most);
+  if (roots.count < 1 || roots.count > MOST_NODES)
+    return refuse(l, node, "the number of trees must be 1 to 2^24, but is", roots.count);
   t->nodes = mica__lower_room(l, (size_t)most, sizeof *t->nodes);
   t->weights = mica__lower_room(l, (size_t)f.leaves, sizeof *t->weights);
   t->roots = mica__lower_room(l, (size_t)roots.count, sizeof *t->roots);
