@@ -283,7 +283,8 @@ mica_status mica__loop_call(mica__lowering *l, const mica__onnx_node *node, cons
   mica_value *operands = NULL;
   loop_call *c = NULL;
   if (form->states + form->scanned > MICA__LOOP_VALUES || result_count > MICA__LOOP_VALUES)
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a loop of more than %d values is not supported",
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                            "a loop with more than %d carried and scanned inputs, or more outputs, is not supported",
                             MICA__LOOP_VALUES);
   *done = false;
   if (!mica__cut_is_replayed(l)) {

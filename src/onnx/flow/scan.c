@@ -39,7 +39,8 @@ static mica_status begin(mica__lowering *l, const mica__onnx_node *node, size_t 
                             s->body->proto->n_output, s->states);
   s->outputs = s->body->proto->n_output - s->states;
   if (operands > MOST_VALUES || s->states + s->outputs > MOST_VALUES)
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a scan of more than %d values is not supported", MOST_VALUES);
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a Scan with more than %d inputs or outputs is not supported",
+                            MOST_VALUES);
   bool old = node->version < 9; /* version 8 has one list of directions and no axes */
   for (size_t k = 0; k < s->inputs; k++) {
     s->axis_in[k] = old ? 0 : of_list(node, "scan_input_axes", k);
@@ -67,8 +68,8 @@ static mica_status count_trips(mica__lowering *l, const mica__onnx_node *node, s
                               "the number of slices is not known; give inputs of fixed shapes");
     if (k && extent != s->trips)
       return mica__lower_fail(l, node, MICA_E_SHAPE,
-                              "the operands have %lld and %lld slices, but must have equally many", (long long)s->trips,
-                              (long long)extent);
+                              "the scanned inputs must have the same number of slices, but have %lld and %lld",
+                              (long long)s->trips, (long long)extent);
     s->trips = extent;
   }
   return MICA_OK;
@@ -172,7 +173,8 @@ MICA__LOWER(scan) {
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
                             "sequence_lens is not supported: all sequences must have the same length");
   if (node->input_count - first > MOST_VALUES)
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a scan of more than %d values is not supported", MOST_VALUES);
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a Scan with more than %d inputs or outputs is not supported",
+                            MOST_VALUES);
   MICA_TRY(begin(l, node, (size_t)(node->input_count - first), &s));
   for (size_t k = 0; k < s.states + s.inputs; k++) {
     values[k] = mica__lower_operand(l, node, first + (int32_t)k);
