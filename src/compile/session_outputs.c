@@ -41,7 +41,7 @@ mica_status mica__plan_bind_outputs(mica_session *session, mica__plan *v) {
     if (!given && !output->own) MICA_TRY(mica__plan_make_results(session, v));
     const mica_tensor *at = given ? session->bound[i] : output->own;
     if (output->at == at) continue;
-    output->at = NULL; /* unknown until all its launches are bound */
+    output->at = NULL; /* unknown while only some of the launches are bound to the new memory */
     MICA_TRY(mica__recording_bind(v->recording, output->placeholder, at));
     output->at = at;
   }

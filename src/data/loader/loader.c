@@ -142,8 +142,9 @@ static size_t resident_bytes(const mica_loader *loader, size_t *largest, bool *i
   return total;
 }
 
-/* True if all samples are kept on the device. If the configuration leaves that open, they are if all columns are in
- * memory, none exceeds the largest buffer, and together they take at most a quarter of the device's memory. */
+/* True if all samples are kept on the device. If the configuration does not decide this, they are kept if all columns
+ * are in memory, no column exceeds the largest buffer, and together they take at most a quarter of the device's
+ * memory. */
 static bool is_resident(const mica_loader *loader, size_t bytes, size_t largest, bool in_memory) {
   const mica_device_info *device = mica_engine_device(loader->engine);
   switch (loader->config.residence) {

@@ -70,8 +70,8 @@ int mica__image_orientation(const uint8_t *bytes, size_t size) {
 mica_status mica__image_rotate(const char *name, mica__image *image, int orientation) {
   if (orientation <= 1) return MICA_OK;
   const size_t pixel = (size_t)image->channels, height = (size_t)image->height, width = (size_t)image->width;
-  /* Maps rows and columns of the stored picture to the upright one: 5 to 8 exchange rows and columns, 2, 3, 6 and 7
-   * reverse the columns, 3, 4, 7 and 8 the rows. */
+  /* Maps rows and columns of the stored picture to the upright one. Orientations 5 to 8 exchange rows and columns. 2,
+   * 3, 6 and 7 then reverse the columns; 3, 4, 7 and 8 reverse the rows. */
   const bool swap = orientation >= 5;
   const bool mirror_x = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
   const bool mirror_y = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
