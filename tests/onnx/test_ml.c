@@ -361,7 +361,7 @@ START_TEST(numbers_that_do_not_fit_are_refused) {
        0,
        {1, 3, -1},
        {0},
-       REFUSED("2 labels do not match 3 columns")},
+       REFUSED("3 columns (-1: not known), but must have rank 1 or 2 and 2 columns")},
   };
   CHECK(list);
 }
