@@ -358,8 +358,6 @@ START_TEST(links_that_stay_inside_are_followed) {
 }
 END_TEST
 
-/* A small weight is read while the graph is made: what is wrong with it stays the sentence, whatever the operator says
- * about an operand that it did not get. */
 /* Lowers a model in memory for the null device, with two numbers for its input; frees the model. */
 static mica_status run_null(mica__text *file) {
   const float x[2] = {0};
@@ -380,6 +378,8 @@ static mica_status run_null(mica__text *file) {
   return status;
 }
 
+/* A small weight is read while the graph is made. If reading it fails, the operator fails too, because it lacks an
+ * operand. The message must name the first failure. */
 START_TEST(the_first_error_is_told) {
   mica__text graph = graph_of((const char *[]){"Add x w > y", NULL});
   mica__text tensor = wire_tensor("w", 1, (int64_t[]){2, -1}, NULL, 0);
