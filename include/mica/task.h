@@ -40,6 +40,8 @@ typedef struct mica_setting_row {
   double low, high;                   /* INT, REAL: inclusive range */
   const char *(*names)(size_t index); /* CHOICE: the values; TEXT: values to list in help. NULL after the last one */
   bool fixed;                         /* cannot change when a run is resumed */
+  /* Decides the network's structure, its tokens or its first weights. mica_run_prune keeps the run's value. */
+  bool structure;
   /* When the setting has an effect. "loss=focal|huber": if the setting `loss` has one of these values. "join=*": if
    * `join` is not empty. "model=gat;join=*": if one of these conditions holds. NULL: always. */
   const char *of;

@@ -22,13 +22,13 @@ static const cli_option options[] = {
     CLI_ROW("data", struct values, data, .value = "DATA",
             .help = "data to test on (default: the data that all runs were trained on)"),
     CLI_ROW("part", struct values, part, .value = "PART",
-            .help = "train, validation or test (default: test; if there is no test part, all of DATA if it has no "
-                    "parts, or without DATA the validation samples)"),
+            .help = "part to test on: train, validation or test (default: test; all of DATA if it has no parts; "
+                    "validation if --data is not given and the run's data have no test part)"),
     CLI_ROW("samples", struct values, samples, .value = "N",
             .help = "samples whose answers are compared (default 500)"),
     CLI_ROW("repeats", struct values, repeats, .value = "N", .help = "timed predictions per run (default 200)"),
     CLI_ROW("report", struct values, report, .value = "FILE", .help = "write a page with the table and a plot"),
-    CLI_ROW("json", struct values, json, .help = "write a JSON object: a list of runs"),
+    CLI_ROW("json", struct values, json, .help = "write a JSON object with the list \"runs\""),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
     {0},
 };

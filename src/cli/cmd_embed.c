@@ -43,7 +43,7 @@ static const cli_option options[] = {
     CLI_ROW("pooling", struct values, pooling, .value = "KIND", .help = "pooling of tokens (default: the model's)",
             .choices = poolings),
     CLI_ROW("batch-tokens", struct values, batch_tokens, .value = "N",
-            .help = "maximum number of tokens per run (default 1024)"),
+            .help = "tokens per batch, unless one text has more (default 1024)"),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write a line of JSON per text or picture"),
     {0},

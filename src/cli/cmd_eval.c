@@ -22,8 +22,8 @@ static const cli_option options[] = {
     CLI_ROW("data", struct values, data, .value = "DATA",
             .help = "data to test on (default: the training's); a text file for a published model"),
     CLI_ROW("part", struct values, part, .value = "PART",
-            .help = "train, validation or test (default: test; if there is no test part, all of DATA if it has no "
-                    "parts, or without DATA the validation samples)"),
+            .help = "part to test on: train, validation or test (default: test; all of DATA if it has no parts; "
+                    "validation if --data is not given and the run's data have no test part)"),
     CLI_ROW("beam", struct values, search.beam, .value = "N",
             .help = "recordings: beam width (default: the run's, or 16 with a text model)"),
     CLI_SEARCH_ROWS(struct values),

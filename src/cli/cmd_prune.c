@@ -198,9 +198,10 @@ const cli_command cli_command_prune = {
                "--init takes its weights.\n"
                "\n"
                "Channels shared by group norms, heads that ALiBi tells apart, and the residual\n"
-               "stream of transformers are kept. Settings are the run's unless given;\n"
-               "layers, widths and heads cannot be given. --epochs defaults to half of the run's\n"
-               "and --lr to 0.3 of it. A run that is stopped between the steps leaves\n"
+               "stream of transformers are kept. The model, layers, widths, heads and tokens\n"
+               "of the run cannot be changed. Settings that are not given are the run's, but\n"
+               "--epochs is half of the run's, --lr is 0.3 times the run's, and there is neither\n"
+               "warm-up nor a teacher. A run that is stopped between the steps leaves\n"
                "DIR/pruned.safetensors for mica train --init.\n"
                "\n"
                "With --masks weights are set to 0 where they are: the network computes as much\n"
@@ -208,5 +209,6 @@ const cli_command cli_command_prune = {
     .options = options,
     .values_size = sizeof(struct values),
     .settings_at = offsetof(struct values, settings),
+    .of_run = true,
     .run = run_prune,
 };

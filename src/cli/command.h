@@ -75,6 +75,9 @@ struct cli_command {
   const cli_option *options; /* ends with a row of zeros; NULL when there are none */
   size_t values_size;        /* of the struct that the options fill; 0: no options */
   size_t settings_at;        /* offset of a cli_settings in the struct; 0: the command takes no settings */
+  /* The settings belong to an existing run, which keeps its structure (mica_setting_row.structure): help lists the
+   * other settings, without their defaults. */
+  bool of_run;
   /* values is the struct that the options fill. Returns an exit status; on failure cli_fail has printed a message. */
   int (*run)(const cli_command *self, const void *values);
 };

@@ -24,7 +24,9 @@ static bool option_at(const cli_command *command, size_t index, option *out) {
     return true;
   }
   const char *task = NULL;
-  const mica_setting_row *row = command->settings_at ? cli_setting_at(index, &task) : NULL;
+  const mica_setting_row *row = NULL;
+  for (size_t i = 0; command->settings_at && (row = cli_setting_at(i, &task)); i++)
+    if (cli_setting_listed(command, row) && index-- == 0) break;
   if (!row) return false;
   *out = (option){.name = row->name,
                   .value = row->kind == MICA_SETTING_KIND_FLAG ? NULL : row->hint,

@@ -76,8 +76,9 @@ static cli_parsed wrong_option(const cli_command *self, const char *name, size_t
   const cli_option *option;
   for (size_t i = 0; (option = cli_option_at(self, i)); i++)
     if (option->role == CLI_OPTION) cli_guess_consider(&guess, option->name);
-  for (size_t i = 0; self->settings_at && cli_setting_at(i, NULL); i++)
-    cli_guess_consider(&guess, cli_setting_at(i, NULL)->name);
+  const mica_setting_row *row;
+  for (size_t i = 0; self->settings_at && (row = cli_setting_at(i, NULL)); i++)
+    if (cli_setting_listed(self, row)) cli_guess_consider(&guess, row->name);
   if (guess.best)
     cli_fail(self, "there is no option --%s; did you mean --%s?", typed, guess.best);
   else
@@ -304,24 +305,35 @@ static void print_networks(const char *task) {
   print_wrapped(text);
 }
 
+/* Prints the help of a setting. Without defaults, text from " (default" on is left out. */
+static void print_setting(const mica_setting_row *row, bool defaults) {
+  char left[64], text[512];
+  snprintf(left, sizeof left, "--%s %s", row->name, row->hint);
+  printf("  %-20s  ", left);
+  snprintf(text, sizeof text, "%s", row->text);
+  char *end = defaults ? NULL : strstr(text, " (default");
+  if (end) *end = '\0';
+  print_row(text, row->names, defaults && row->kind != MICA_SETTING_KIND_FLAG ? row->value : NULL);
+}
+
 /* Prints the settings that all tasks have in common, then the settings of the task `only` (NULL: of each task in turn).
  */
-static void print_settings(const char *only) {
+static void print_settings(const cli_command *self, const char *only) {
   const char *task = NULL, *last = "";
   const mica_setting_row *row;
+  bool begun = false;
   for (size_t i = 0; (row = cli_setting_at(i, &task)); i++) {
     if (task && only && strcmp(task, only) != 0) continue;
-    if (!task && *last == '\0' && i == 0) printf("\nSettings of the run, kept in its config.json:\n");
+    if (!cli_setting_listed(self, row)) continue;
+    if (!begun) printf("\nSettings of the run, kept in its config.json:\n");
+    begun = true;
     if (task && strcmp(task, last) != 0) {
       printf("\nSettings of the task %s:\n", task);
-      print_defaults(task);
-      print_networks(task);
+      if (!self->of_run) print_defaults(task);
+      if (!self->of_run) print_networks(task);
     }
     last = task ? task : "";
-    char left[64];
-    snprintf(left, sizeof left, "--%s %s", row->name, row->hint);
-    printf("  %-20s  ", left);
-    print_row(row->text, row->names, row->kind == MICA_SETTING_KIND_FLAG ? NULL : row->value);
+    print_setting(row, !self->of_run);
   }
 }
 
@@ -349,5 +361,5 @@ void cli_print_help(const cli_command *self, const char *task) {
       print_wrapped(choice->help);
     }
   }
-  if (self->settings_at) print_settings(known_task(task));
+  if (self->settings_at) print_settings(self, known_task(task));
 }

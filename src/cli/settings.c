@@ -22,3 +22,10 @@ const mica_setting_row *cli_setting_find(const char *name, size_t length) {
     if (strlen(row->name) == length && !strncmp(row->name, name, length)) return row;
   return NULL;
 }
+
+bool cli_setting_listed(const cli_command *self, const mica_setting_row *row) {
+  const cli_option *option;
+  for (size_t i = 0; (option = cli_option_at(self, i)); i++)
+    if (option->role == CLI_OPTION && !strcmp(option->name, row->name)) return false;
+  return !self->of_run || !row->structure;
+}

@@ -17,7 +17,7 @@ const char *mica__precision_at(size_t i);
 #define COMMON_SETTINGS(X, S)                                                                                          \
   X(S, TEXT, model, "model", "", "NAME",                                                                               \
     "network (default: convnet for classes of pictures, cnn for other pictures, mlp for tables)",                      \
-    .names = mica__network_at, .fixed = true)                                                                          \
+    .names = mica__network_at, .fixed = true, .structure = true)                                                       \
   X(S, INT, epochs, "epochs", "10", "N", "passes over the training data; more by default if they are few samples",     \
     .low = 1, .high = 1e6)                                                                                             \
   X(S, INT, batch, "batch", "64", "N",                                                                                 \
@@ -54,7 +54,7 @@ const char *mica__precision_at(size_t i);
     "numbers to subtract from inputs, one per channel or column, or one for all; pictures are 0 to 1 (default: "       \
     "the data's)",                                                                                                     \
     .fixed = true)                                                                                                     \
-  X(S, TEXT, deviation, "deviation", "", "LIST", "numbers to divide inputs by, likewise", .fixed = true)               \
+  X(S, TEXT, deviation, "deviation", "", "LIST", "input divisors; needs --mean (default: the data's)", .fixed = true)  \
   X(S, REAL, validation, "validation", "0.1", "SHARE",                                                                 \
     "fraction held out for validation if the data have no validation part", .low = 0, .high = 0.9, .fixed = true)      \
   X(S, INT, patience, "patience", "0", "N", "stop after N epochs without improvement; 0: never", .low = 0,             \
@@ -64,9 +64,9 @@ const char *mica__precision_at(size_t i);
   X(S, PATH, init, "init", "", "FILE",                                                                                 \
     "initial weights: safetensors file or run (by name and shape; half must fit), ONNX model (outputs: logits, or "    \
     "values in the target's units), or published model's folder (tasks text, classify, regress)",                      \
-    .fixed = true)                                                                                                     \
+    .fixed = true, .structure = true)                                                                                  \
   X(S, TEXT, stop_at, "stop-at", "", "VALUE", "with --init MODEL.onnx: value after which to put a new last layer",     \
-    .fixed = true)                                                                                                     \
+    .fixed = true, .structure = true)                                                                                  \
   X(S, TEXT, freeze, "freeze", "", "PATTERN", "do not train weights of these names, as in features.*", .fixed = true)  \
   X(S, PATH, teacher, "teacher", "", "RUN", "distil: also learn the answers of this run or ONNX model", .fixed = true) \
   X(S, REAL, temperature, "temperature", "4", "T", "temperature of the teacher's logits", .low = 0.01, .high = 1000,   \

@@ -8,19 +8,21 @@
 /* The tokenizer of a task on texts. `standard` is its default, `source` its help, and `letters` the conditions under
  * which "lowercase" has an effect (mica_setting_row.of). */
 #define MICA__TOKENIZER_SETTINGS(X, S, standard, source, letters)                                                      \
-  X(S, TEXT, tokenizer, "tokenizer", standard, "NAME", source, .names = mica__tokenizer_kind_at, .fixed = true)        \
-  X(S, INT, vocabulary, "vocabulary", "4000", "N", "most tokens of a tokenizer that is trained", .low = 1,             \
-    .high = 1 << 24, .of = MICA__OF_TRAINED, .fixed = true)                                                            \
-  X(S, FLAG, lowercase, "lowercase", "false", "", "train a tokenizer that ignores case", .of = letters, .fixed = true)
+  X(S, TEXT, tokenizer, "tokenizer", standard, "NAME", source, .names = mica__tokenizer_kind_at, .fixed = true,        \
+    .structure = true)                                                                                                 \
+  X(S, INT, vocabulary, "vocabulary", "4000", "N", "maximum number of tokens in a trained tokenizer", .low = 1,        \
+    .high = 1 << 24, .of = MICA__OF_TRAINED, .fixed = true, .structure = true)                                         \
+  X(S, FLAG, lowercase, "lowercase", "false", "", "train a tokenizer that ignores case", .of = letters, .fixed = true, \
+    .structure = true)
 
 /* The blocks of a transformer. */
 #define MICA__BLOCK_SETTINGS(X, S, dropout_, positions_, feed_forward_)                                                \
   X(S, REAL, dropout, "dropout", dropout_, "P", "dropout of block outputs and of attention", .low = 0, .high = 0.99,   \
     .fixed = true)                                                                                                     \
   X(S, CHOICE, positions, "positions", positions_, "NAME", "position encoding", .names = mica__positions_at,           \
-    .fixed = true)                                                                                                     \
+    .fixed = true, .structure = true)                                                                                  \
   X(S, CHOICE, feed_forward, "feed-forward", feed_forward_, "NAME", "activation between a block's dense layers",       \
-    .names = mica__feed_forward_at, .fixed = true)
+    .names = mica__feed_forward_at, .fixed = true, .structure = true)
 
 /* The spectra of a task on recordings. `least` is the least number of mel frequencies. */
 #define MICA__MEL_SETTINGS(X, S, least)                                                                                \

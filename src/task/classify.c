@@ -6,7 +6,7 @@
   CLASS_LOSS_SETTINGS(X, S)                                                                                            \
   MICA__SMOOTHING_SETTINGS(X, S, "0")                                                                                  \
   X(S, INT, width, "width", "0", "N", "units of mlp, first filters of cnn and convnet; 0: 128 and 32", .low = 0,       \
-    .high = 4096, .fixed = true, .of = "model=mlp|cnn|convnet")                                                        \
+    .high = 4096, .fixed = true, .of = "model=mlp|cnn|convnet", .structure = true)                                     \
   X(S, TEXT, size, "size", "", "PIXELS",                                                                               \
     "N or HxW: scale and crop pictures in folders to this size (default: the size of most, else the median)",          \
     .fixed = true)                                                                                                     \

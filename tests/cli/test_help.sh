@@ -39,6 +39,40 @@ for command in $commands; do
   done
 done
 
+# Each setting in the help of a command is one that its parser takes, and no setting has the name of another option.
+for command in $commands; do
+  run help "$command"
+  case $out in *'[SETTING]...'*) ;; *) continue ;; esac
+  own=$(printf '%s\n' "$out" | sed '/^Settings of the run/,$d' | sed -n 's/^  --\([a-z0-9-]*\).*/\1/p')
+  settings=$(printf '%s\n' "$out" |
+    sed -n '/^Settings of the run/,$s/^  \(--[a-z0-9-]*\)\( *\).*/\1 &/p' |
+    sed -e 's/^\([^ ]*\)  *--[a-z0-9-]* [A-Z].*/\1V/' -e 's/ .*//' | sort -u)
+  [ "$(printf '%s\n' "$settings" | wc -l)" -gt 60 ] || fault "few settings: $settings"
+  for option in $own; do
+    case "$newline$settings$newline" in *"$newline--$option$newline"* | *"$newline--$option"[A-Z]"$newline"*)
+      fault "mica $command --help: --$option is an option and a setting" ;;
+    esac
+  done
+  # The parser stops at the first word that it does not know: here at the one that no command knows.
+  given='' count=0
+  for setting in $settings --no-such-option-anywhere; do
+    case $setting in *[A-Z]) given="$given ${setting%?}=1" ;; *) given="$given $setting" ;; esac
+    [ $((count += 1)) -ge 60 ] || [ "$setting" = --no-such-option-anywhere ] || continue
+    # shellcheck disable=SC2086
+    run "$command" $given --no-such-option-anywhere
+    ends 2 '' "mica $command: there is no option --no-such-option-anywhere*"
+    given='' count=0
+  done
+done
+
+# Pruning keeps a run's structure and the settings that are not given: help has neither such settings nor defaults.
+run prune --help
+for setting in model width layers heads groups positions vocabulary lowercase init; do
+  case $out in *"$newline  --$setting "*) fault "prune cannot change --$setting" ;; esac
+done
+case ${out#*"Settings of the run"} in *'(default'*) fault 'defaults of training in the help of prune' ;; esac
+case $out in *"$newline  --lr RATE"*"$newline  --dropout P"*) ;; *) fault 'settings are missing' ;; esac
+
 # names FILE LIST: the names in an X-macro table of the library's.
 names() { sed -n "/#define $2(X)/,/[^\\]\$/s/^  X([A-Za-z_0-9]*, \"\([a-z_0-9]*\)\".*/\1/p" "$MICA_SOURCE_DIR/$1"; }
 

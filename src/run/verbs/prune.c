@@ -72,11 +72,16 @@ static bool learns_positions(const mica_run *run) {
   return false;
 }
 
+/* True if the setting decides the structure of the network (mica_setting_row.structure). */
+static bool decides_structure(const mica_run *run, const char *name) {
+  for (size_t i = 0; i < run->settings->count; i++)
+    if (!strcmp(run->settings->rows[i]->name, name)) return run->settings->rows[i]->structure;
+  return false;
+}
+
 /* Checks that the caller's settings do not change the structure of the network. Weights of four heads do not suit two
- * heads, even if shapes are the same. */
+ * heads, even if shapes are the same. A tokenizer may be given: check_data compares its tokens with the run's. */
 static mica_status check_network(const work *w) {
-  static const char *const names[] = {"model", "width",  "layers",    "heads",        "groups",
-                                      "depth", "kernel", "positions", "feed-forward", "rms-norm"};
   for (size_t i = 0; i < w->config->setting_count; i++) {
     const mica_setting *s = &w->config->settings[i];
     const char *is = mica_run_setting(w->base, s->name);
@@ -88,10 +93,9 @@ static mica_status check_network(const work *w) {
                         s->name, is, s->value);
     if (!strcmp(s->name, "init") || !strcmp(s->name, "stop-at"))
       return mica__fail(MICA_E_INVALID, "%s cannot be chosen, because the run's own network is pruned", s->name);
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-      if (!strcmp(s->name, names[k]) && is && strcmp(is, s->value) != 0)
-        return mica__fail(MICA_E_INVALID, "%s is \"%s\" in the pruned run and cannot become \"%s\"", s->name, is,
-                          s->value);
+    if (is && strcmp(is, s->value) != 0 && decides_structure(w->base, s->name) && strcmp(s->name, "tokenizer") != 0)
+      return mica__fail(MICA_E_INVALID, "%s is \"%s\" in the pruned run and cannot become \"%s\"", s->name, is,
+                        s->value);
   }
   return MICA_OK;
 }

@@ -17,11 +17,12 @@ const char *mica__diffuse_noise_at(size_t i);
 const char *mica__diffuse_target_at(size_t i);
 #define DIFFUSE_SETTINGS(X, S)                                                                                         \
   X(S, INT, width, "width", "32", "N", "channels at full size; coarser levels have twice that", .low = 2,              \
-    .high = MICA_DENOISER_WIDEST, .fixed = true)                                                                       \
+    .high = MICA_DENOISER_WIDEST, .fixed = true, .structure = true)                                                    \
   X(S, INT, depth, "depth", "0", "N",                                                                                  \
     "times that sides are halved; 0: while they are even and 4 pixels or more are left, at most 3", .low = 0,          \
-    .high = 6, .fixed = true)                                                                                          \
-  X(S, INT, blocks, "blocks", "1", "N", "residual blocks per level", .low = 1, .high = 8, .fixed = true)               \
+    .high = 6, .fixed = true, .structure = true)                                                                       \
+  X(S, INT, blocks, "blocks", "1", "N", "residual blocks per level", .low = 1, .high = 8, .fixed = true,               \
+    .structure = true)                                                                                                 \
   X(S, REAL, dropout, "dropout", "0", "P", "dropout in residual blocks", .low = 0, .high = 0.99, .fixed = true)        \
   X(S, CHOICE, noise, "noise", "cosine", "NAME", "how noise grows with the steps", .names = mica__diffuse_noise_at,    \
     .fixed = true)                                                                                                     \

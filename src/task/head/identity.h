@@ -11,13 +11,14 @@
 const char *mica__identity_loss_at(size_t i);
 
 #define IDENTITY_SETTINGS(X, S)                                                                                        \
-  X(S, CHOICE, loss, "loss", "arcface", "NAME", "loss to minimise; tests use the triplet loss",                        \
+  X(S, CHOICE, loss, "loss", "arcface", "NAME", "loss to minimise in training (tests always use triplet)",             \
     .names = mica__identity_loss_at, .fixed = true)                                                                    \
   X(S, REAL, margin, "margin", "0.3", "M", "margin: arcface, an angle in radians; triplet, a difference of cosines",   \
     .low = 0, .high = 1.4, .fixed = true)                                                                              \
-  X(S, REAL, scale, "scale", "20", "S", "factor of the cosines; ge2e learns it, from there on", .low = 1,              \
+  X(S, REAL, scale, "scale", "20", "S", "factor of the cosines; ge2e learns it, beginning with S", .low = 1,           \
     .high = 1000, .fixed = true, .of = "loss=arcface|ge2e")                                                            \
-  X(S, INT, embedding, "embedding", "64", "N", "numbers in an embedding", .low = 2, .high = 4096, .fixed = true)
+  X(S, INT, embedding, "embedding", "64", "N", "numbers in an embedding", .low = 2, .high = 4096, .fixed = true,       \
+    .structure = true)
 
 /* Classes that were trained on. */
 #define IDENTITY_FACTS(X, S) X(S, TEXTS, classes, .needed = true)

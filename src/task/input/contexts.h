@@ -18,13 +18,16 @@
     .fixed = true)                                                                                                     \
   X(S, INT, contexts, "contexts", "0", "N", "contexts per epoch, evenly spaced; 0: the whole text", .low = 0,          \
     .high = 0x1p31, .fixed = true)                                                                                     \
-  X(S, INT, layers, "layers", "4", "N", "blocks of the network", .low = 1, .high = 1000, .fixed = true)                \
-  X(S, INT, width, "width", "128", "N", "features per position", .low = 1, .high = 1 << 16, .fixed = true)             \
-  X(S, INT, heads, "heads", "4", "N", "attention heads", .low = 1, .high = 1024, .fixed = true)                        \
+  X(S, INT, layers, "layers", "4", "N", "blocks of the network", .low = 1, .high = 1000, .fixed = true,                \
+    .structure = true)                                                                                                 \
+  X(S, INT, width, "width", "128", "N", "features per position", .low = 1, .high = 1 << 16, .fixed = true,             \
+    .structure = true)                                                                                                 \
+  X(S, INT, heads, "heads", "4", "N", "attention heads", .low = 1, .high = 1024, .fixed = true, .structure = true)     \
   X(S, INT, groups, "groups", "0", "N", "heads of keys and values; 0: the same as heads", .low = 0, .high = 1024,      \
-    .fixed = true)                                                                                                     \
+    .fixed = true, .structure = true)                                                                                  \
   MICA__BLOCK_SETTINGS(X, S, "0", "learned", "gelu")                                                                   \
-  X(S, FLAG, rms_norm, "rms-norm", "false", "", "use RMS norms instead of layer norms", .fixed = true)
+  X(S, FLAG, rms_norm, "rms-norm", "false", "", "use RMS norms instead of layer norms", .fixed = true,                 \
+    .structure = true)
 
 #define CONTEXTS_FACTS(X, S)                                                                                           \
   X(S, NUMBER, vocabulary, .needed = true, .most = 1 << 24)                                                            \

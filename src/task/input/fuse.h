@@ -19,11 +19,11 @@ enum { MICA__FUSE_CONCAT, MICA__FUSE_ATTENTION };
 
 #define FUSE_SETTINGS(X, S)                                                                                            \
   X(S, CHOICE, join, "join", "concat", "NAME", "how the features of the parts are joined",                             \
-    .names = mica__fuse_join_at, .fixed = true)                                                                        \
+    .names = mica__fuse_join_at, .fixed = true, .structure = true)                                                     \
   TOKENS_SETTINGS_WITH(X, S, "attention heads of encoder, cnn_gru and --join attention",                               \
                        "model=encoder|cnn_gru;join=attention")                                                         \
   X(S, CHOICE, picture_model, "picture-model", "convnet", "NAME", "network for pictures",                              \
-    .names = mica__run_picture_model_at, .fixed = true)                                                                \
+    .names = mica__run_picture_model_at, .fixed = true, .structure = true)                                             \
   X(S, TEXT, size, "size", "", "PIXELS",                                                                               \
     "N or HxW: scale and crop pictures to this size (default: the size of most, else the median)", .fixed = true)      \
   SOUND_OWN_SETTINGS(X, S)

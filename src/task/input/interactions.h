@@ -57,10 +57,12 @@ const char *mica__recommend_sampling_at(size_t i);
     .of = "model=dlrm", .fixed = true)                                                                                 \
   X(S, TEXT, separator, "separator", "|", "CHARACTER", "dlrm: separator of values in a cell", .of = "model=dlrm",      \
     .fixed = true)                                                                                                     \
-  X(S, INT, width, "width", "", "N", "features per user and per item", .low = 1, .high = 4096, .fixed = true)          \
-  X(S, INT, layers, "layers", "2", "N", "sasrec: blocks", .low = 1, .high = 64, .of = "model=sasrec", .fixed = true)   \
+  X(S, INT, width, "width", "", "N", "features per user and per item", .low = 1, .high = 4096, .fixed = true,          \
+    .structure = true)                                                                                                 \
+  X(S, INT, layers, "layers", "2", "N", "sasrec: blocks", .low = 1, .high = 64, .of = "model=sasrec", .fixed = true,   \
+    .structure = true)                                                                                                 \
   X(S, INT, heads, "heads", "1", "N", "sasrec: attention heads", .low = 1, .high = 64, .of = "model=sasrec",           \
-    .fixed = true)                                                                                                     \
+    .fixed = true, .structure = true)                                                                                  \
   X(S, INT, context, "context", "50", "N", "sasrec, towers: earlier items that the network sees", .low = 1,            \
     .high = 4096, .of = "model=sasrec|towers", .fixed = true)                                                          \
   X(S, REAL, dropout, "dropout", "", "P", "dropout of features", .low = 0, .high = 0.99,                               \

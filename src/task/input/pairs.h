@@ -24,14 +24,15 @@
   X(S, TEXT, to, "to", "", "COLUMN", "target language or column (default: the other one)", .fixed = true)              \
   MICA__TOKENIZER_SETTINGS(                                                                                            \
       X, S, "bpe", "a tokenizer.json with <s> and </s>, or a kind to train on the training texts", MICA__OF_LETTERS)   \
-  X(S, INT, length, "length", "64", "N", "most tokens of a text, its end included", .low = 2, .high = 1 << 16,         \
-    .fixed = true)                                                                                                     \
+  X(S, INT, length, "length", "64", "N", "maximum number of tokens in a text, with its end token", .low = 2,           \
+    .high = 1 << 16, .fixed = true)                                                                                    \
   X(S, INT, layers, "layers", "3", "N", "blocks of the encoder and of the decoder", .low = 1, .high = 1000,            \
-    .fixed = true)                                                                                                     \
-  X(S, INT, width, "width", "128", "N", "features per position", .low = 1, .high = 1 << 16, .fixed = true)             \
-  X(S, INT, heads, "heads", "4", "N", "attention heads", .low = 1, .high = 1024, .fixed = true)                        \
+    .fixed = true, .structure = true)                                                                                  \
+  X(S, INT, width, "width", "128", "N", "features per position", .low = 1, .high = 1 << 16, .fixed = true,             \
+    .structure = true)                                                                                                 \
+  X(S, INT, heads, "heads", "4", "N", "attention heads", .low = 1, .high = 1024, .fixed = true, .structure = true)     \
   X(S, INT, hidden, "hidden", "0", "N", "features between a block's dense layers; 0: 4 x width", .low = 0,             \
-    .high = 1 << 20, .fixed = true)                                                                                    \
+    .high = 1 << 20, .fixed = true, .structure = true)                                                                 \
   MICA__BLOCK_SETTINGS(X, S, "0.1", "sinusoidal", "relu")
 MICA__SETTINGS_STRUCT(pairs, PAIRS_SETTINGS);
 

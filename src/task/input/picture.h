@@ -11,10 +11,12 @@
 const char *mica__picture_norm_at(size_t i);
 
 #define PICTURE_SETTINGS(X, S)                                                                                         \
-  X(S, INT, width, "width", "24", "N", "channels of U-Net at full resolution", .low = 1, .high = 1024, .fixed = true)  \
-  X(S, INT, depth, "depth", "4", "N", "times that U-Net halves the sides", .low = 1, .high = 8, .fixed = true)         \
+  X(S, INT, width, "width", "24", "N", "channels of U-Net at full resolution", .low = 1, .high = 1024, .fixed = true,  \
+    .structure = true)                                                                                                 \
+  X(S, INT, depth, "depth", "4", "N", "times that U-Net halves the sides", .low = 1, .high = 8, .fixed = true,         \
+    .structure = true)                                                                                                 \
   X(S, CHOICE, norm, "norm", "batch", "NAME", "normalisation; use group for batches of one or two",                    \
-    .names = mica__picture_norm_at, .fixed = true)                                                                     \
+    .names = mica__picture_norm_at, .fixed = true, .structure = true)                                                  \
   X(S, INT, window, "window", "256", "PIXELS", "side of the windows cut from pictures for training", .low = 16,        \
     .high = 8192, .fixed = true)                                                                                       \
   X(S, INT, tile, "tile", "512", "PIXELS", "largest side predicted at once; larger pictures are split into tiles",     \

@@ -26,9 +26,9 @@
   X(S, REAL, test, "test", "0.2", "SHARE", "fraction of the rows, at the end, for the test part", .low = 0,            \
     .high = 0.9, .fixed = true)                                                                                        \
   X(S, INT, layers, "layers", "1", "N", "layers of the network", .low = 1, .high = 30, .of = SERIES_NETWORKS,          \
-    .fixed = true)                                                                                                     \
+    .fixed = true, .structure = true)                                                                                  \
   X(S, INT, width, "width", "32", "N", "units per layer", .low = 1, .high = 1 << 14, .of = SERIES_NETWORKS,            \
-    .fixed = true)                                                                                                     \
+    .fixed = true, .structure = true)                                                                                  \
   X(S, REAL, dropout, "dropout", "0.2", "P", "dropout after layers", .low = 0, .high = 0.95, .of = SERIES_NETWORKS,    \
     .fixed = true)
 

@@ -16,7 +16,8 @@
   MICA__MASK_SETTINGS(X, S)
 #define SOUND_SETTINGS(X, S)                                                                                           \
   SOUND_OWN_SETTINGS(X, S)                                                                                             \
-  X(S, INT, width, "width", "64", "N", "channels of the network", .low = 1, .high = 1024, .fixed = true)               \
+  X(S, INT, width, "width", "64", "N", "channels of the network", .low = 1, .high = 1024, .fixed = true,               \
+    .structure = true)                                                                                                 \
   X(S, REAL, dropout, "dropout", "0.2", "P", "dropout before the last layer", .low = 0, .high = 0.95, .fixed = true)
 MICA__SETTINGS_STRUCT(sound, SOUND_SETTINGS);
 

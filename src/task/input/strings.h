@@ -21,16 +21,17 @@
     .high = 120, .fixed = true)                                                                                        \
   MICA__MEL_SETTINGS(X, S, 8)                                                                                          \
   X(S, CHOICE, reduction, "reduction", "4", "N", "output time step, in units of 10 ms",                                \
-    .names = mica__strings_reduction_at, .fixed = true)                                                                \
-  X(S, INT, filters, "filters", "16", "N", "filters per convolution", .low = 1, .high = 1024, .fixed = true)           \
-  X(S, INT, layers, "layers", "1", "N", "conformer: blocks, 3 by default; gru: recurrent layers", .low = 1,            \
-    .high = MICA__RECOGNISER_LAYERS, .fixed = true)                                                                    \
-  X(S, INT, width, "width", "96", "N", "conformer: features, 64 by default; gru: units per layer", .low = 1,           \
-    .high = 4096, .fixed = true)                                                                                       \
+    .names = mica__strings_reduction_at, .fixed = true, .structure = true)                                             \
+  X(S, INT, filters, "filters", "16", "N", "filters per convolution", .low = 1, .high = 1024, .fixed = true,           \
+    .structure = true)                                                                                                 \
+  X(S, INT, layers, "layers", "1", "N", "recurrent layers of gru; blocks of conformer, which has 3 unless given",      \
+    .low = 1, .high = MICA__RECOGNISER_LAYERS, .fixed = true, .structure = true)                                       \
+  X(S, INT, width, "width", "96", "N", "units per layer of gru; features of conformer, which has 64 unless given",     \
+    .low = 1, .high = 4096, .fixed = true, .structure = true)                                                          \
   X(S, INT, heads, "heads", "4", "N", "attention heads of conformer", .low = 1, .high = 1024, .of = "model=conformer", \
-    .fixed = true)                                                                                                     \
+    .fixed = true, .structure = true)                                                                                  \
   X(S, INT, kernel, "kernel", "15", "N", "filter length of conformer, in steps", .low = 2, .high = 1024,               \
-    .of = "model=conformer", .fixed = true)                                                                            \
+    .of = "model=conformer", .fixed = true, .structure = true)                                                         \
   X(S, REAL, context, "context", "2.5", "S", "seconds of the past that attention of conformer can see", .low = 0.02,   \
     .high = 600, .of = "model=conformer", .fixed = true)                                                               \
   X(S, REAL, dropout, "dropout", "0.1", "P", "dropout before each layer", .low = 0, .high = 0.95, .fixed = true)       \

@@ -13,9 +13,12 @@
                            MICA__OF_LETTERS)                                                                           \
   X(S, INT, length, "length", "256", "N", "first N tokens of a text are read", .low = 1, .high = 1 << 20,              \
     .fixed = true)                                                                                                     \
-  X(S, INT, layers, "layers", "1", "N", "layers of the network", .low = 1, .high = 1000, .fixed = true)                \
-  X(S, INT, width, "width", "64", "N", "features per position", .low = 1, .high = 1 << 16, .fixed = true)              \
-  X(S, INT, heads, "heads", "4", "N", heads_text, .low = 1, .high = 1024, .of = heads_of, .fixed = true)               \
+  X(S, INT, layers, "layers", "1", "N", "layers of the network", .low = 1, .high = 1000, .fixed = true,                \
+    .structure = true)                                                                                                 \
+  X(S, INT, width, "width", "64", "N", "features per position", .low = 1, .high = 1 << 16, .fixed = true,              \
+    .structure = true)                                                                                                 \
+  X(S, INT, heads, "heads", "4", "N", heads_text, .low = 1, .high = 1024, .of = heads_of, .fixed = true,               \
+    .structure = true)                                                                                                 \
   X(S, REAL, dropout, "dropout", "0.1", "P", "dropout after layers", .low = 0, .high = 0.95, .fixed = true)
 #define TOKENS_SETTINGS(X, S)                                                                                          \
   TOKENS_SETTINGS_WITH(X, S, "attention heads of encoder and cnn_gru", "model=encoder|cnn_gru")

@@ -19,11 +19,14 @@
   X(S, REAL, gap, "gap", "0.1", "S", "silence between joined recordings, in seconds", .low = 0, .high = 60,            \
     .of = "join=*", .fixed = true)                                                                                     \
   MICA__MEL_SETTINGS(X, S, 8)                                                                                          \
-  X(S, INT, width, "width", "96", "N", "channels of the network", .low = 8, .high = 4096, .fixed = true)               \
+  X(S, INT, width, "width", "96", "N", "channels of the network", .low = 8, .high = 4096, .fixed = true,               \
+    .structure = true)                                                                                                 \
   X(S, INT, encoder_layers, "encoder-layers", "3", "N", "convolutions over letters", .low = 1, .high = 64,             \
-    .fixed = true)                                                                                                     \
-  X(S, INT, layers, "layers", "4", "N", "convolutions over frames", .low = 1, .high = 64, .fixed = true)               \
-  X(S, INT, kernel, "kernel", "5", "N", "filter length, an odd number", .low = 1, .high = 63, .fixed = true)           \
+    .fixed = true, .structure = true)                                                                                  \
+  X(S, INT, layers, "layers", "4", "N", "convolutions over frames", .low = 1, .high = 64, .fixed = true,               \
+    .structure = true)                                                                                                 \
+  X(S, INT, kernel, "kernel", "5", "N", "filter length, an odd number", .low = 1, .high = 63, .fixed = true,           \
+    .structure = true)                                                                                                 \
   X(S, REAL, dropout, "dropout", "0", "P", "dropout after each convolution", .low = 0, .high = 0.95, .fixed = true)    \
   X(S, INT, iterations, "iterations", "60", "N", "iterations of Griffin-Lim", .low = 1, .high = 10000)
 

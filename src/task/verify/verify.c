@@ -26,7 +26,7 @@ static int32_t suits_kind(const mica_dataset *data, mica_column_kind kind) {
   IDENTITY_SETTINGS(X, S)                                                                                              \
   UNSEEN_SETTINGS(X, S)                                                                                                \
   X(S, INT, width, "width", "0", "N", "units of mlp, first filters of cnn; 0: 128 and 32", .low = 0, .high = 4096,     \
-    .fixed = true, .of = "model=mlp|cnn")                                                                              \
+    .fixed = true, .of = "model=mlp|cnn", .structure = true)                                                           \
   X(S, TEXT, size, "size", "", "PIXELS",                                                                               \
     "N or HxW: scale and crop pictures in folders to this size (default: the size of most, else the median)",          \
     .fixed = true)
