@@ -181,8 +181,8 @@ static inline void multiply(__global const uint *a, COLUMN_SPACE const B_TYPE *B
 #endif
 
 #if MICA_HAS_VPMADDUBSW
-/* sums += the products of the second halves of words of a row with their columns. `list` is the row's list of halves
- * (quant/cpu/split.cl). */
+/* Adds what multiply leaves out. quant/cpu/split.cl split some words of the row in two words that add up to the word:
+ * multiply takes the first of them, and `list` holds the second ones, each with the place of its columns. */
 static inline void add_halves(__global const uint *list, COLUMN_SPACE const B_TYPE *B, __private int *sums) {
   const int count = list[0];
   SUM sum[NV];

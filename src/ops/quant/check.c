@@ -369,7 +369,7 @@ mica_status mica__int8_conv_check(mica__check *check, const mica__op *op) {
       {MICA_U8, MICA_I8, MICA_U8, {4, {1, 4, 9, 13}}, {4, {4, 1, 3, 3}}, SCALES | Y | SUM, {.groups = 4}},
       {MICA_U8, MICA_I8, MICA_U8, {4, {3, 21, 1, 1}}, {4, {18, 21, 1, 1}}, SCALES | Y | SUM, {0}},
       {MICA_U8, MICA_I8, MICA_U8, {4, {1, 3, 6, 11}}, {4, {17, 3, 1, 1}}, Y | SUM | TIES, {0}},
-      /* Rows of several vectors with stride 2, and more taps than the kernel keeps. */
+      /* Rows of several vectors with stride 2, and a filter with more taps than MOST_KNOWN of cl/quant/cpu/walk.clh. */
       {MICA_U8, MICA_I8, MICA_I32, {4, {1, 3, 5, 71}}, {4, {4, 3, 3, 3}}, ZEROS, {.stride = {2, 2}, .pad = {1, 1}}},
       {MICA_I8, MICA_I8, MICA_I32, {4, {1, 2, 9, 12}}, {4, {3, 2, 8, 7}}, ZEROS, {.stride = {1, 2}, .pad = {3, 3}}},
       {MICA_U8, MICA_I8, MICA_I8, {4, {2, 3, 6, 11}}, {4, {35, 3, 1, 1}}, Y | TIES | TILES | RELU, {0}},
