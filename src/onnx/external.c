@@ -30,8 +30,8 @@ typedef struct walk {
 static mica_status leaves(const walk *w) {
   return mica__fail(
       MICA_E_FORMAT,
-      "tensor '%s': its external data must be in a file of the model's folder, not in '%s'; give a relative "
-      "path of fewer than %d bytes, 256 per name, without '//', '..', a '/' at its end, or '.' after its start",
+      "tensor '%s': its external data must be in a file of the model's folder, not in '%s'; the path must be relative, "
+      "without '//', '..', '.' after its start or '/' at its end, and below %d bytes, 256 per name",
       w->who, w->location, (int)sizeof w->rest);
 }
 

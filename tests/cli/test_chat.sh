@@ -102,6 +102,7 @@ for message in '{"role": "system", "content": "Rhyme."}' '{"content": "Rhyme.", 
 done
 
 # --- Ctrl-C ends an answer, not the program ---
+: >"$work/out"
 mkfifo "$work/in"
 timeout 60 "$mica" chat "$model" --seed 3 <"$work/in" >"$work/out" 2>"$work/err" &
 chat=$!

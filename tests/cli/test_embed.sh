@@ -104,7 +104,7 @@ wrong 1 'is a folder' --model "$model" --data "$work"
 wrong 1 'none' --model "$work/none" x
 : >"$work/empty"
 wrong 2 'needs --index' --model "$model" --probability x
-wrong 1 'needs a CLIP model' --model "$model" --index "$work/index" --probability x
+wrong 1 'needs a model with a logit scale, such as CLIP' --model "$model" --index "$work/index" --probability x
 wrong 1 'missing.png' --model "$foundation/clip" "$work/missing.png"
 wrong 1 'has no texts' --model "$model" --data "$work/empty"
 wrong 1 'it needs at least one text' --model "$model" --index "$work/empty" x

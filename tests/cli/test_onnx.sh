@@ -95,9 +95,9 @@ ends 2 '' 'mica run: --shape "z=1x2" names no input of the model; the model?s in
 run run "$work/relu.onnx" --input "x=$work/relu.onnx"
 ends 1 '' 'mica run: *relu.onnx is not an npy file'
 run run "$work/relu.onnx" --shape x=3xtwo
-ends 2 '' 'mica run: --shape wants NAME=2x3x224x224, *, not "x=3xtwo"'
+ends 2 '' 'mica run: --shape must be like NAME=2x3x224x224, *, not "x=3xtwo"'
 run run "$work/relu.onnx" --shape x=-1x2
-ends 2 '' 'mica run: --shape wants NAME=2x3x224x224, *, not "x=-1x2"'
+ends 2 '' 'mica run: --shape must be like NAME=2x3x224x224, *, not "x=-1x2"'
 run run "$work/relu.onnx" --shape x=3x3
 ends 1 '' "mica run: *input 'x' has the shape (?, 2), but was fed (3, 3)"
 run run "$work/relu.onnx" --shape x=3x2,x=4x2

@@ -97,7 +97,7 @@ run eval --model "$work/learned4" --data "$work/rings.csv" --json
 above metrics.accuracy "$(awk -v f="$before" 'BEGIN { print f - 0.01 }')"
 
 run quantize "$work/learned" --bits 8 --out "$work/none"
-ends 1 '' '*was trained with 4 bits*'
+ends 1 '' '*was trained with weights of 4 bits*'
 run quantize "$work/mse" --data "$work/rings.csv" --out "$work/none"
 ends 1 '' "*$work/mse is quantised already"
 run quantize "$work/run" --data "$work/rings.csv" --out "$work/mse"
