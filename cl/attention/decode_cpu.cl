@@ -1,6 +1,6 @@
 /* attention/decode_cpu.cl: attention of one new position of each sequence, with its cache, on CPUs; decode.clh has the
- * contract. A work-item computes one head of one sequence, with an online softmax as in attention/cpu/row.cl that
- * begins with the new key.
+ * contract. A work-item computes one head of one sequence, with the online softmax of attention/cpu/row.cl. The new key
+ * is its first key.
  *
  *   WHOLE   1: D is D_PAD
  *
@@ -41,7 +41,8 @@ INLINE void rotate_row(__local float *row, __local const float *cosines, __local
   }
 }
 
-/* Rounds a row as a cache keeps it; if `writes`, also writes the rounded row to `to` and `scales`. */
+/* Rounds a row to the type of the cache, in place. If `writes`, also writes the rounded row to `to` and, for an i8
+ * cache, its scales to `scales`. */
 INLINE void keep_row(__local float *row, __global STORAGE(C_T) * to, __global half *scales, const int columns,
                      const int shift, const int writes) {
 #if SCALED
@@ -90,7 +91,7 @@ CPU_KERNEL attention_decode_cpu(DECODE_BUFFERS, const mica_packed packed) {
     STOREV(f32, VW, q, q_row, c);
     product_of = fma(q, MICA_VLOAD(VW, k_row, c), product_of);
   }
-  /* The new key and the sink come first, then steps of cached keys. */
+  /* The softmax begins with the new key and the sink. The loop below adds the cached keys. */
   const float score = own ? cap_score((vec)(sum_of(product_of)), cap, &chain).s0 : -INFINITY;
   const float sink = sinks ? LOG2_E * sinks[sinks_at + h] : -INFINITY;
   float most = score > sink ? score : sink;

@@ -1,7 +1,7 @@
 /* attention/decode_gpu.cl: attention of one new position of each sequence, with its cache, on GPUs; decode.clh has the
- * contract. A work-group computes one head of one sequence, LANES keys per step. SHARE work-items multiply one key by q
- * together, so that adjacent ones read adjacent elements. Then each work-item computes the weight of one key, and some
- * columns of the weighted sum of values.
+ * contract. A work-group computes one head of one sequence, LANES keys per step. SHARE work-items compute q . k of one
+ * key together, so that adjacent work-items read adjacent elements. Then each work-item computes the weight of one key,
+ * and some columns of the weighted sum of values.
  *
  *   LANES   work-items of a group, a power of two
  *
@@ -14,7 +14,8 @@
 
 DEFINE_PACKED_FIELDS(DECODE_FIELDS);
 
-/* Defines a function that joins a value of each work-item (sum, or largest) and gives the result to all. */
+/* Defines a function that reduces one value per work-item to one value (the expression `joined` combines a and z), and
+ * returns it in every work-item. All work-items of the group must call it. */
 #define JOIN_LANES(label, joined)                                                                                      \
   static inline float label(__local float *lanes, const int lane, const float value) {                                 \
     barrier(CLK_LOCAL_MEM_FENCE);                                                                                      \
@@ -47,7 +48,8 @@ static inline void rotate_pair(__local float *row, const int first, const int se
   row[second] = z * cosine + a * sine;
 }
 
-/* Rounds feature c of a row as a cache keeps it; if `writes`, also writes it to `to` and `scales`. */
+/* Feature c of a row, rounded to the type of the cache. If `writes`, also writes it to `to`. For an i8 cache, the first
+ * feature of each block of 1 << shift also writes the block's scale to `scales`. */
 static inline float keep_feature(__local const float *row, const int c, __global STORAGE(C_T) * to,
                                  __global half *scales, const int columns, const int shift, const int writes) {
 #if SCALED
@@ -63,7 +65,7 @@ static inline float keep_feature(__local const float *row, const int c, __global
 #endif
 }
 
-/* Feature c of row r of a cache. */
+/* Feature c of row r of a cache; x is `keys` or `values`. Row 0 is row `first` of the cache. */
 #if SCALED
 #define CACHED(x, r, c)                                                                                                \
   ((float)x[(r)*width + (c)] * vload_half((first + (r)) * scale_step + scale_column + ((c) >> shift), x##_scales))

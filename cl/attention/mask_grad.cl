@@ -1,5 +1,6 @@
-/* attention/mask_grad.cl: DS[b, h, i, j], the gradient of the scores after soft cap and mask. The gradient of a mask is
- * a sum of these. One work-item for each of `count` = B H Tq Tk elements; work-group (64, 1, 1). */
+/* attention/mask_grad.cl: DS[b, h, i, j], the gradient of the loss with respect to the scores after soft cap and mask.
+ * Summed over the axes along which the mask is broadcast, it is the gradient of an added mask. One work-item per
+ * element; count = B H Tq Tk. Work-group (64, 1, 1). */
 #include "attention/ref/row.clh"
 
 #define MASK_GRAD_FIELDS(X) GRAD_FIELDS(X) MASK_GRAD_RESULTS(X)

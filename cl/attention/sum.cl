@@ -1,5 +1,6 @@
-/* attention/sum.cl: DQ[b, i, h, c] = sum over splits, in order, of P[split][b, h][i][c], the partial sums of
- * attention/cpu/grad.cl; P's rows are D_PAD long, P_rows of them. One work-item per row; work-group (64, 1, 1). */
+/* attention/sum.cl: DQ[b, i, h, c] = sum over splits, in order, of P[split][b, h][i][c]: the partial sums that
+ * attention/cpu/grad.cl writes. P has P_rows rows of D_PAD elements per split and head. One work-item per row (b, i,
+ * h); work-group (64, 1, 1). */
 #include "attention/problem.clh"
 #include "common/group.clh"
 

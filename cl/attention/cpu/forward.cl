@@ -1,14 +1,15 @@
-/* attention/cpu/forward.cl: y = softmax(score) v with an online softmax (Milakov and Gimelshein 2018). CPU class; lanes
- * are queries.
+/* attention/cpu/forward.cl: y = softmax(score) v with an online softmax (Milakov and Gimelshein 2018). CPU class. Each
+ * lane of a vector computes one query.
  *
- *   Y (B, Tq, H, E), L (B, H, Tq): the logarithm to base 2 of the sum of e^score over the keys that a query sees and
- *   the head's sink, -infinity if there are neither
+ *   Y (B, Tq, H, E)   the result
+ *   L (B, H, Tq)      log2 of a query's softmax denominator: the sum of e^score over the keys that it sees, plus
+ *                     e^sink of its head. -infinity if it sees no key and there is no sink. L may be null
  *
  * A work-item owns up to TILES tiles of queries. It copies a block of keys and values, BLOCK rows of each, and
  * processes all of its tiles with that block before it copies the next one.
  *
  * NDRange (work-groups per head, H, B), work-groups of one work-item. The tiles of TILE queries of a head are divided
- * evenly among its work-groups. The last tiles, which with causality see most keys, come first. */
+ * evenly among its work-groups. Group 0 gets the last tiles: with a causal mask they see most keys and take longest. */
 #include "attention/cpu_tile.clh"
 
 DEFINE_PACKED_FIELDS(FORWARD_FIELDS);
@@ -17,8 +18,11 @@ INLINE void fill(__local float *to, const float value, const int count) {
   for (int c = 0; c < count; c += VW) STOREV(f32, VW, (vec)(value), to, c);
 }
 
-/* Sets the tile's maxima to `now`, and scales its `sum` to them. base: `now`, or 0 in lanes that have seen no key;
- * shrink: the factor that brings earlier sums to the new maxima. */
+/* The step of the online softmax after the maxima of a tile have risen from `most` to `now`, lane by lane:
+ *   base     `now`, or 0 in a lane that has seen no key yet
+ *   shrink   2^(most - base), the factor for all earlier sums
+ *   sum      sum_before * shrink
+ * It ends by writing `now` to `most`. */
 INLINE void rescale(__private const vec now[NV], __local float *most, __local const float *sum_before,
                     __private vec base[NV], __private vec shrink[NV], __private vec sum[NV]) {
   UNROLL for (int u = 0; u < NV; u++) {
@@ -40,7 +44,8 @@ INLINE void add_values(__local float *y, __private const vec shrink[NV], __local
   }
 }
 
-/* Divides y of a tile by its sums, and computes the logarithms of the sums. */
+/* Divides y of a tile by its softmax denominators, lane by lane; y is 0 if a denominator is 0. If L is not null, the
+ * logarithms of the denominators of the first `rows` lanes are written to it. */
 INLINE void finish_tile(__local float *y_tile, __local const float *most_of, __local const float *sum_of,
                         __global float *L, const int rows) {
   UNROLL for (int u = 0; u < NV; u++) {
@@ -85,7 +90,7 @@ CPU_KERNEL attention_cpu(ATTENTION_BUFFERS, elements Q, elements K, elements V, 
 
     for (int t = first; t < last; t++) {
       const int i0 = t * TILE, i1 = min(i0 + TILE, Tq), state = (t - first) * TILE;
-      /* The range of the block's keys that at least one query of the tile sees, and the range that all queries see. */
+      /* No query of the tile sees a key from j0 + n on. All of them see the keys from_all .. to_all - 1. */
       const int n = min(block_end, end_seen(i1 - 1 + offset, after, keys)) - j0;
       const int from_all = MOST_SEEN(i0, i1), to_all = end_seen(i0 + offset, after, keys);
       __local const float *q_tile = q_tiles + state * D_PAD;

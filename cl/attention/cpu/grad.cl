@@ -1,14 +1,17 @@
-/* attention/cpu/grad.cl: the gradients of attention in one pass over the scores, which are computed again.
- * CPU class; lanes are keys.
+/* attention/cpu/grad.cl: the gradients of attention. The scores are computed again, once, and give all three
+ * gradients. CPU class. Each lane of a vector computes one key.
  *
- *   weight[i, j] = exp2(score - L[i])     ds = weight (dy[i] . v[j] - Delta[i]), times the score's derivative
- *   DK (B, Tk, G, D) = sum of ds q    DV (B, Tk, G, E) = sum of weight dy    over queries and the heads of q that share
- *                                     head g
- *   P [split][B H][P_ROWS][D_PAD]: dq = sum of ds k over the keys of one split; attention/sum.cl adds the splits
+ *   weight[i, j] = exp2(score - L[i])
+ *   ds[i, j] = weight (dy[i] . v[j] - Delta[i]) s', where s' is the derivative of the score by q . k
+ *   DK (B, Tk, G, D)   sum of ds q over all queries i of all heads of q that share head g of k
+ *   DV (B, Tk, G, E)   sum of weight dy over the same queries and heads; dropout changes weight and dy . v as in
+ *                      attention/gpu/grad.cl
+ *   P [split][B H][P_rows][D_PAD]   the part of dq = sum of ds k that comes from the keys of one split;
+ *                      attention/sum.cl adds up the splits
  *
- * A work-item computes the tiles of keys split, split + splits, ... of one head of k and v, one after the other,
- * because all of them add to the same rows of P. It sets these rows to 0 first. L and Delta are (B, H, Tq). DK and DV
- * may be null.
+ * Work-item `split` of `splits` computes the key tiles split, split + splits, ... of one head of k and v. It computes
+ * them one after another, because all of them add to the same rows of P. It sets these rows to 0 first. L and Delta are
+ * (B, H, Tq). DK and DV may be null.
  *
  * NDRange (splits, G, B), work-groups of one work-item. */
 #include "attention/cpu_tile.clh"
@@ -31,8 +34,8 @@ INLINE void add_to_queries(__global float *p, __local const float *ds, __local c
     }
 }
 
-/* ds[i][lanes] *= dy[i] . v[lanes] - delta[i], for i < rows. kept[i][lanes] is the factor by which dropout multiplies a
- * weight, and with it the product dy[i] . v; read with DROPOUT only. */
+/* ds[i][lanes] *= kept[i][lanes] (dy[i] . v[lanes]) - delta[i], for i < rows. `kept` is the factor by which dropout
+ * multiplied the weight: 0 or 1 / keep. Without DROPOUT it is 1 and `kept` is not read. */
 INLINE void weigh_gradients(__local float *ds, __local const float *dy, __local const float *v,
                             __local const float *delta, __local const float *kept, const int rows) {
   for (int i = 0; i < rows; i += MR) {

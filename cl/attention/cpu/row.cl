@@ -1,10 +1,12 @@
-/* attention/cpu/row.cl: y = softmax(score) v for few queries, as when text is generated: one query per work-item, with
- * an online softmax. CPU class. A step takes KEYS keys. First it computes their scores: the lanes of a product are
- * elements of a head, and the lanes of VW products are added up together. Then it adds the weighted rows of v. Each row
- * is read once and as a whole, so the time for a long cache is the time that memory takes to read it.
+/* attention/cpu/row.cl: y = softmax(score) v for few queries, for example one query per step of text generation. One
+ * work-item computes one query, with an online softmax over KEYS keys per step. CPU class.
  *
- *   Y (B, Tq, H, E), L (B, H, Tq): as attention/cpu/forward.cl has them
- *   WHOLE   1: D and E are D_PAD and E_PAD, and elements of k and of v are adjacent
+ * A step first computes the scores of its keys: q . k of VW keys at a time, where the lanes of a vector hold
+ * neighbouring elements of one key. Then it adds the weighted rows of v to y. Each row of k and v is read once, from
+ * its first to its last element, so that memory bandwidth bounds the time for a long cache.
+ *
+ *   Y (B, Tq, H, E), L (B, H, Tq): the same as in attention/cpu/forward.cl
+ *   WHOLE   1: D == D_PAD, E == E_PAD, and the elements of a row of k or v are adjacent
  *
  * NDRange (Tq, H, B), work-groups of one work-item. */
 #include "attention/cpu_row.clh"

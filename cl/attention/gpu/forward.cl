@@ -1,22 +1,24 @@
 /* attention/gpu/forward.cl: y = softmax(score) v by tiles of queries, with an online softmax (Milakov and Gimelshein
  * 2018, Dao 2023). GPU class.
  *
- *   Y (B, Tq, H, E), L (B, H, Tq): the logarithm to base 2 of the sum of e^score over the keys that a query sees and
- *   the head's sink, -infinity if there are neither
+ *   Y (B, Tq, H, E)   the result
+ *   L (B, H, Tq)      log2 of a query's softmax denominator: the sum of e^score over the keys that it sees, plus
+ *                     e^sink of its head. -infinity if it sees no key and there is no sink. L may be null
  *
- * A group owns SIDE_M queries of a head and CHUNKS * SIDE_N columns of y, and walks over the keys that one of its
- * queries may see, SIDE_N at a time. Scores stay in registers, and the group finds their maxima through local memory.
- * Weights are written to local memory, as an operand of the product with v. Each work-item keeps its sums of weights
- * until the end.
+ * A group computes SIDE_M queries of a head and CHUNKS * SIDE_N columns of y. It loops over the keys that at least one
+ * of its queries may see, SIDE_N at a time. Scores stay in registers, and the group finds the maximum of each row
+ * through local memory. Weights are written to local memory, as an operand of the product with v. Each work-item sums
+ * the weights that it computed itself; these sums are added up after the last key.
  *
- * NDRange: (THREADS * tiles of queries, H, B * groups along E), work-group (THREADS, 1, 1). The last tile of queries,
- * which with causality sees most keys, comes first. */
+ * NDRange: (THREADS * tiles of queries, H, B * splits), work-group (THREADS, 1, 1). `splits` groups divide the columns
+ * of y. Group 0 computes the last tile of queries: with a causal mask it sees most keys and takes longest. */
 #include "attention/gpu/tile.clh"
 
 #define GPU_FIELDS(X) FORWARD_FIELDS(X) SPLIT_FIELDS(X)
 DEFINE_PACKED_FIELDS(GPU_FIELDS);
 
-/* SCORES_OF(i) turns the products s of row i of a work-item's four rows into scores; now[i] becomes their maximum. */
+/* SCORES_OF(i) turns the four products s[i][..] of a work-item's row i, after CAP_SCORES, into scores, and sets now[i]
+ * to their maximum. */
 #define SCORE_OF(i, j)                                                                                                 \
   {                                                                                                                    \
     const int column = j0 + 4 * n_item + j;                                                                            \
@@ -33,8 +35,9 @@ DEFINE_PACKED_FIELDS(GPU_FIELDS);
     EACH_OF(SCORE_OF, i)                                                                                               \
   }
 
-/* WEIGHTS_OF(i) turns the scores of row i of the work-item's four rows into weights and adds them to sum[i]. now[i] is
- * the row's maximum across the group; earlier sums are scaled to it. */
+/* WEIGHTS_OF(i) turns the four scores s[i][..] of a work-item's row i into weights and adds them to sum[i]. now[i] must
+ * be the maximum of the row over all work-items of the group. If it is a new maximum, the sum and the row's y so far
+ * are scaled to it. */
 #define WEIGHT_OF(i, j)                                                                                                \
   s[i][j] = exp2(s[i][j] - base);                                                                                      \
   sum[i] += s[i][j];                                                                                                   \
@@ -51,7 +54,7 @@ DEFINE_PACKED_FIELDS(GPU_FIELDS);
     EACH_CHUNK(SHRINK_CHUNK, i)                                                                                        \
   }
 
-/* Writes row i of y and of L. */
+/* Divides the work-item's row i of y by its sum of weights, and writes it and the element of L. */
 #define WRITE_ROW(i)                                                                                                   \
   if (i0 + 4 * m_item + i < Tq) {                                                                                      \
     const int row = i0 + 4 * m_item + i;                                                                               \

@@ -1,17 +1,21 @@
-/* attention/gpu/grad.cl: the gradients of attention by tiles, scores computed again (Dao 2023). GPU class.
+/* attention/gpu/grad.cl: the gradients of attention by tiles. The scores are computed again (Dao 2023). GPU class.
  *
- *   weight[i, j] = exp2(score - L[i])           dw = (dy[i] . v[j])           a dropped weight is 0 in both products
- *   ds = weight (dw - Delta[i]), times the derivative of the score by the product q k'
+ *   weight[i, j] = exp2(score - L[i])
+ *   dw[i, j] = dy[i] . v[j]
+ *   ds[i, j] = weight (dw - Delta[i]) s', where s' is the derivative of the score by q . k
  *
- *   OF_KEYS 1    rows of tiles are keys: DX = dk (B, Tk, G, D) = sum over queries and the heads of q that share g of ds
- *                q, DV = dv (B, Tk, G, E) = sum of weight dy. NDRange (THREADS * tiles of keys, G, B * splits)
+ * Dropout multiplies weight (in dv) and dw by 1 / keep, or by 0 if it drops the weight.
+ *
+ *   OF_KEYS 1    rows of tiles are keys: DX = dk (B, Tk, G, D) = sum of ds q, DV = dv (B, Tk, G, E) = sum of weight dy,
+ *                both over all queries of all heads of q that share head g of k.
+ *                NDRange (THREADS * tiles of keys, G, B * splits)
  *   OF_KEYS 0    rows are queries: DX = dq (B, Tq, H, D) = sum over keys of ds k.
  *                NDRange (THREADS * tiles of queries, H, B * splits)
  *
  * L and Delta are (B, H, Tq): the logarithms that attention/gpu/forward.cl writes, and the sums of attention/delta.cl.
- * A group owns SIDE_M rows and CHUNKS * SIDE_N columns of DX and DV; `splits` work-groups divide the columns of DX and
- * DV. DX and DV may be null if they are not wanted. Nothing is added by atomics: the order of sums, and so the bits,
- * are the same in every run. */
+ * A group computes SIDE_M rows and CHUNKS * SIDE_N columns of DX and DV; `splits` groups divide the columns. DX or DV
+ * is null if it is not wanted. There are no atomics, so the order of additions, and with it every bit, is the same in
+ * each run. */
 #include "attention/gpu/tile.clh"
 
 #define GPU_GRAD_FIELDS(X) GRAD_FIELDS(X) GRAD_RESULTS(X) SPLIT_FIELDS(X)
@@ -23,8 +27,8 @@ DEFINE_PACKED_FIELDS(GPU_GRAD_FIELDS);
 #define SIDES(keys_, queries_) queries_
 #endif
 
-/* For element (i, j): turns s, the product of a query and a key, into the weight, and dw into the gradient of the loss
- * with respect to that product. */
+/* For element (i, j): turns s, the product q . k after CAP_SCORES, into the weight times the factor of dropout, and dw,
+ * the product dy . v, into the gradient of the loss with respect to q . k. */
 #define WEIGHT_OF(i, j, row, column, query, key)                                                                       \
   {                                                                                                                    \
     const bool seen = (row) < r1 && (column) < end && (key) >= low && (key) < high;                                    \
@@ -40,8 +44,8 @@ DEFINE_PACKED_FIELDS(GPU_GRAD_FIELDS);
 #else
 #define WEIGHT_OF_KEY(query_index, j) WEIGHT_OF(query_index, j, query, x0 + 4 * n_item + j, query, x0 + 4 * n_item + j)
 #endif
-/* Applies WEIGHT_OF to the four elements of query x of the work-item's four, with the keys that the query sees, its L
- * and its Delta. */
+/* Applies WEIGHT_OF to the four elements of the work-item's query x (0 .. 3), with the range of keys that the query
+ * sees, its L and its Delta. */
 #define WEIGHTS_OF_QUERY(x)                                                                                            \
   {                                                                                                                    \
     const int query = SIDES(x0 + 4 * n_item, r0 + 4 * m_item) + x, there = min(query, Tq - 1);                         \
@@ -50,7 +54,7 @@ DEFINE_PACKED_FIELDS(GPU_GRAD_FIELDS);
     EACH_OF(WEIGHT_OF_KEY, x)                                                                                          \
   }
 
-/* Writes row i of DX and DV. */
+/* Writes the work-item's row i of DX and of DV. */
 #define WRITE_ROW(i)                                                                                                   \
   if (r0 + 4 * m_item + i < r1) {                                                                                      \
     const int row = r0 + 4 * m_item + i;                                                                               \

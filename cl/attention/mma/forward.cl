@@ -1,19 +1,23 @@
 /* attention/mma/forward.cl: y = softmax(score) v on a GPU's matrix units, with an online softmax (Milakov and
  * Gimelshein 2018, Dao 2023), by the tiles of attention/mma/heads.clh. GPU class.
  *
- *   Y (B, Tq, H, E), L (B, H, Tq): the logarithm to base 2 of the sum of e^score over the keys that a query sees and
- *   the head's sink, -infinity if there are neither
+ *   Y (B, Tq, H, E)   the result
+ *   L (B, H, Tq)      log2 of a query's softmax denominator: the sum of e^score over the keys that it sees, plus
+ *                     e^sink of its head. -infinity if it sees no key and there is no sink. L may be null
  *
- * Rows are queries, columns keys. Operands are read in pieces of 16 bytes, which are 8 elements: the last stride is 1,
- * and the other strides, the sizes and the first elements are multiples of 8. Scores, sums of weights and y are floats;
- * weights are rounded to 16 bits for the product with v, but not for their sum. product_scale is positive.
+ * Rows of tiles are queries, columns are keys. Scores, sums of weights and y are floats. Weights are rounded to 16 bits
+ * for the product with v, but not for their sum.
  *
- * NDRange: (THREADS * tiles of queries, H, B), work-group (THREADS, 1, 1). The last tile of queries, which with
- * causality sees most keys, comes first. */
+ * Requirements: operands are read 16 bytes (8 elements) at a time. So the last stride must be 1, and the other strides,
+ * D, E and the indices of the first elements must be multiples of 8. product_scale must be positive.
+ *
+ * NDRange: (THREADS * tiles of queries, H, B), work-group (THREADS, 1, 1). Group 0 computes the last tile of queries:
+ * with a causal mask it sees most keys and takes longest. */
 #define OPERANDS 1
 #include "attention/mma/heads.clh"
 
-/* Fragments of q stay in registers if the unit has enough of them. */
+/* KEEPS_ROWS 1, for GPUs with enough registers: the fragments of q stay in registers during the whole loop over keys.
+ * q_tile then becomes free and holds the weights. 0: fragments are read from q_tile again for each block of keys. */
 #if MMA_UNIT < 3 && !(MMA_UNIT == 0 && MASK && HEAD > 96)
 #define KEEPS_ROWS 1
 #define Q_WIDTH (HEAD > WARP_N ? HEAD : WARP_N)
@@ -47,8 +51,8 @@ DEFINE_PACKED_FIELDS(FORWARD_FIELDS);
 #define ROWS_OF(k) q_words
 #endif
 
-/* SCORE_OF turns a product into a score, -infinity if the query does not see the key. Without SCORES_SCALED all other
- * products are left as they are; WEIGHTS scales them later. */
+/* SCORE_OF turns a product s = q . k into a score; the score is -infinity if the query does not see the key. Without
+ * SCORES_SCALED the product of a visible key stays unscaled, and WEIGHTS multiplies it by `unit` later. */
 #if SCORES_SCALED
 #define SCORE_OF(s, seen, row, column)                                                                                 \
   {                                                                                                                    \
@@ -72,7 +76,8 @@ DEFINE_PACKED_FIELDS(FORWARD_FIELDS);
     }                                                                                                                  \
   }
 
-/* Turns scores into weights relative to the row's largest score so far, and scales y and the sum of weights to it. */
+/* Turns scores into weights relative to the row's largest score so far. If that maximum has risen, y and the sum of
+ * weights are scaled down to match. Then dropout sets weights to 0, after they were added to the sum. */
 #define WEIGHTS                                                                                                        \
   UNROLL for (int i = 0; i < BLOCKS_M; i++) {                                                                          \
     real now[MMA_ROWS], from[MMA_ROWS];                                                                                \
@@ -100,7 +105,8 @@ DEFINE_PACKED_FIELDS(FORWARD_FIELDS);
       }                                                                                                                \
     }                                                                                                                  \
   }
-/* Divides y by its row's sum of weights, and computes L. */
+/* Divides each row of y by its sum of weights (y is 0 if the sum is 0); with dropout it also multiplies the row by
+ * keep_scale. If L is not null, writes L. */
 #define FINISH_ROWS                                                                                                    \
   UNROLL for (int i = 0; i < BLOCKS_M; i++) {                                                                          \
     real share[MMA_ROWS];                                                                                              \
@@ -133,7 +139,8 @@ __kernel MMA_SUBGROUP __attribute__((reqd_work_group_size(THREADS, 1, 1))) void 
   const int all_begin = MOST_SEEN(i0, i1), all_end = end_seen(i0 + offset, after, keys);
   elements q = Q + Q_at + b * Q_b + h * Q_h + i0 * Q_t, k_rows = K + K_at + b * K_b + of * K_h,
            v_rows = V + V_at + b * V_b + of * V_h;
-  /* Weights are 2^(unit (s - most)). Without cap and mask this is the only place where products are scaled. */
+  /* A weight is 2^(unit (s - most)). Without SCORES_SCALED (no soft cap, no mask) s is the plain product q . k, and
+   * `unit` scales it. */
   const real unit = SCORES_SCALED ? 1 : product_scale;
   mma_block_t y[BLOCKS_M][BLOCKS_E], s[BLOCKS_M][BLOCKS_N];
   real most[BLOCKS_M][MMA_ROWS], sum[BLOCKS_M][MMA_ROWS];

@@ -1,16 +1,20 @@
-/* attention/mma/grad.cl: the gradients of attention on a GPU's matrix units, by the tiles of attention/mma/heads.clh;
- * scores are computed again (Dao 2023). GPU class.
+/* attention/mma/grad.cl: the gradients of attention on a GPU's matrix units, by the tiles of attention/mma/heads.clh.
+ * The scores are computed again (Dao 2023). GPU class.
  *
- *   weight[i, j] = exp2(score - L[i])           dw = (dy[i] . v[j])           a dropped weight is 0 in both products
- *   ds = weight (dw - Delta[i]), times the derivative of the score by the product q k'
+ *   weight[i, j] = exp2(score - L[i])
+ *   dw[i, j] = dy[i] . v[j]
+ *   ds[i, j] = weight (dw - Delta[i]) s', where s' is the derivative of the score by q . k
  *
- *   OF_KEYS 1    rows are keys, columns queries: DX = dk (B, Tk, G, D) = sum over queries and the heads of q that share
- *                g of ds q, DV = dv (B, Tk, G, E) = sum of weight dy. NDRange (THREADS * tiles of keys, G, B)
+ * Dropout multiplies weight (in dv) and dw by 1 / keep, or by 0 if it drops the weight.
+ *
+ *   OF_KEYS 1    rows are keys, columns queries: DX = dk (B, Tk, G, D) = sum of ds q, DV = dv (B, Tk, G, E) = sum of
+ *                weight dy, both over all queries of all heads of q that share head g of k.
+ *                NDRange (THREADS * tiles of keys, G, B)
  *   OF_KEYS 0    rows are queries, columns keys: DX = dq (B, Tq, H, D) = sum over keys of ds k.
  *                NDRange (THREADS * tiles of queries, H, B)
  *
- * Operands, sizes and rounding as attention/mma/forward.cl has them; ds is rounded to 16 bits as weights are. DX and DV
- * may be null if they are not wanted. The order of sums, and so the bits, are the same in every run. */
+ * The operands must meet the requirements of attention/mma/forward.cl. Weights and ds are rounded to 16 bits. DX or DV
+ * is null if it is not wanted. The order of additions, and with it every bit, is the same in each run. */
 #define OPERANDS 2
 #include "attention/mma/heads.clh"
 
@@ -20,7 +24,8 @@
 #define SIDES(keys_, queries_) queries_
 #endif
 
-/* Tiles of columns in local memory. With two, the next one is copied while one is used. */
+/* The number of tiles of columns in local memory for each of the two operands. With two tiles, one is filled by a copy
+ * while the other is used. */
 #if MMA_COPIES && HEAD <= 64
 #define COLUMN_TILES 2
 #else
@@ -30,7 +35,8 @@
 #define MMA_GRAD_FIELDS(X) GRAD_FIELDS(X) GRAD_RESULTS(X)
 DEFINE_PACKED_FIELDS(MMA_GRAD_FIELDS);
 
-/* Reads fragments of rows from local memory. */
+/* READ_D(k) and READ_E(k) read slice k of this work-item's rows from local memory, from d_rows (D columns) and e_rows
+ * (E columns). */
 #define READ_D(k)                                                                                                      \
   mma_a_t d_words[BLOCKS_M][MMA_WORDS];                                                                                \
   READ_SLICE_OF_ROWS(d_words, d_rows, k)
@@ -40,7 +46,7 @@ DEFINE_PACKED_FIELDS(MMA_GRAD_FIELDS);
 #define D_WORDS(k) d_words
 #define E_WORDS(k) e_words
 
-/* Begins the copies of step `at`, which is a head and a block of columns. */
+/* Begins to copy the columns of step `at` to column tile `tile`. A step is one block of columns of one head. */
 #define FETCH_STEP(at, tile)                                                                                           \
   {                                                                                                                    \
     const int h_ = first_head + (at) / blocks, x_ = begin + (at) % blocks * WARP_N;                                    \
@@ -65,8 +71,8 @@ DEFINE_PACKED_FIELDS(MMA_GRAD_FIELDS);
     }                                                                                                                  \
   }
 
-/* HIDE sets the products of keys that are not seen to -infinity. It does nothing with SCORES_SCALED, since WEIGH then
- * does this. Most tiles skip it, because every query of theirs sees every key. */
+/* HIDE sets a product to -infinity if the query does not see the key. With SCORES_SCALED, HIDE is empty and SCORE_OF
+ * does this. Most blocks skip it, because every query in them sees every key. */
 #if SCORES_SCALED
 #define HIDE
 #define SCORE_OF(s)                                                                                                    \
@@ -81,8 +87,9 @@ DEFINE_PACKED_FIELDS(MMA_GRAD_FIELDS);
   }
 #define SCORE_OF(s) const real score = (s)*product_scale, chain = 1
 #endif
-/* Turns s, the product of a query and a key, into the weight, and dw into the gradient of the loss with respect to that
- * product. Without a cap the factor `slope` is still missing; the sums are multiplied by it at the end. */
+/* Turns s, the product q . k, into the weight times the factor of dropout, and dw, the product dy . v, into the
+ * gradient of the loss with respect to q . k. Without a soft cap the gradient still lacks the factor `slope`, by which
+ * the kernel multiplies the finished sums. */
 #define WEIGH                                                                                                          \
   SCORE_OF(s[i][j][e]);                                                                                                \
   const real own = L[L_at + of_row + query], delta = Delta[Delta_at + of_row + query];                                 \
@@ -91,7 +98,8 @@ DEFINE_PACKED_FIELDS(MMA_GRAD_FIELDS);
   s[i][j][e] = weight * kept;                                                                                          \
   dw[i][j][e] = weight == 0 ? 0 : weight * (dw[i][j][e] * kept - delta) * chain;
 
-/* True if every query of this block of WARP_N columns, from x0 on, and TILE_M rows sees every key of the block. */
+/* True if every query of this block sees every key of it. The block has TILE_M rows from r0 on and WARP_N columns from
+ * x0 on. */
 #define ALL_SEEN                                                                                                       \
   (r0 + TILE_M <= r1 && x0 + WARP_N <= end && SIDES(r0, x0) >= MOST_SEEN(SIDES(x0, r0), SIDES(x0 + WARP_N, r1)) &&     \
    SIDES(r1, x0 + WARP_N) <= end_seen(SIDES(x0, r0) + offset, after, keys))

@@ -1,7 +1,9 @@
-/* attention/ref/forward.cl: y = softmax(score) v, one row per work-item: for f64, and for sizes that no tile fits.
- * Scores are computed once for the row's sum, then once for every four columns of y.
+/* attention/ref/forward.cl: y = softmax(score) v, one query of one head per work-item. It serves f64, and sizes for
+ * which there are no tiles. A work-item computes all of its scores once for the sum of weights, and again for every
+ * four columns of y.
  *
- *   Y (B, Tq, H, E), L (B, H, Tq) as attention/gpu/forward.cl has them. One dimension of `count` = B H Tq */
+ * Y (B, Tq, H, E) and L (B, H, Tq) are the same as in attention/gpu/forward.cl. One dimension of count = B H Tq
+ * work-items. */
 #include "attention/ref/row.clh"
 
 #define NAIVE_FIELDS(X) FORWARD_FIELDS(X) COUNT_FIELDS(X)

@@ -1,7 +1,7 @@
-/* attention/ref/grad.cl: the gradients of attention, as defined in attention/gpu/grad.cl, one row per work-item; scores
- * are computed again for every four columns of the result.
+/* attention/ref/grad.cl: the gradients of attention, as defined in attention/gpu/grad.cl. One row per work-item. It
+ * computes its scores again for every four columns of the result.
  *
- *   OF_KEYS 1   DX = dk (B, Tk, G, D), DV = dv (B, Tk, G, E), either may be null; a row is (b, g, j)
+ *   OF_KEYS 1   DX = dk (B, Tk, G, D), DV = dv (B, Tk, G, E); each may be null. A row is (b, g, j)
  *   OF_KEYS 0   DX = dq (B, Tq, H, D); a row is (b, h, i)
  *
  * One dimension of `count` rows; work-group (64, 1, 1). */
