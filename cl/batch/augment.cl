@@ -1,22 +1,28 @@
-/* batch/augment.cl: gathers a batch of samples, normalises and augments them, and copies the small columns in the same
- * launch.
+/* batch/augment.cl: gathers a batch of pictures, normalises and augments them, and copies the batch's small columns
+ * (labels and the like) in the same launch.
  *
- * x holds samples of C planes of H x W elements, y of h x w. Sample s of the batch, 0 <= s < N, is number i =
- * order(first + s) of x, and its random numbers depend on position + s, epoch and seed (draw.clh).
+ * x holds samples of C planes of H x W elements, y has planes of h x w. Sample s of the batch, 0 <= s < N, is sample i
+ * = order(first + s) of x. Its random numbers depend on position + s, epoch and seed (draw.clh).
  *
- *   y[s, c, r, q] = gain n + lift scale[c], n = scale[c] x[i, c, r', q'] + shift[c], and 0 for what lies outside of x
+ *   y[s, c, r, q] = gain n + lift scale[c]     n = scale[c] x[i, c, r', q'] + shift[c], or 0 outside of x
  *
- * `affine` holds scale and shift of each channel. With AUGMENT 0 (r', q') = (r, q), gain 1 and lift 0; else they are
- * draw_source(q, r), bilinear between pixels. gain is from 1 - contrast to 1 + contrast, lift from -brightness to
- * brightness. In a square of `cutout` pixels about a random pixel y is 0. With MIX 1 y is blend y + (1 - blend) y',
- * where y' is made in the same way from sample N - 1 - s; with MIX 2 and AUGMENT 1 to 3 it is y' in a rectangle
- * (draw_is_inside) and y elsewhere. The small columns of a sample are a record of `width` words (0: there are none);
- * words.clh says where they go, and `blend` is the share of the sample's own label.
+ *   scale, shift   per channel, from `affine`
+ *   (q', r')       draw_source(q, r), bilinear between pixels; (q, r) with AUGMENT 0
+ *   gain           random, from 1 - contrast to 1 + contrast; 1 with AUGMENT 0
+ *   lift           random, from -brightness to brightness; 0 with AUGMENT 0
+ *   cutout         y is 0 in a square of cutout x cutout pixels around a random pixel
+ *   MIX 1          y is replaced by blend y + (1 - blend) y', where y' is computed in the same way from sample N - 1 -
+ *                  s
+ *   MIX 2          y is replaced by y' inside a rectangle (draw_is_inside); only with AUGMENT 1 to 3
+ *
+ * The small columns of a sample are a record of `width` words (0: there are none). words.clh says where they go.
+ * `blend` is the weight of the sample's own label.
  *
  *   X_T       type of x: u8 or f32      Y_T   type of y      AUGMENT   0, or as in draw.clh      MIX   as above
  *   TARGETS   as in words.clh           ORDERED   1: order(p) is order[p]; 0: a permutation
  *   SPAN      elements of a plane that a work-item computes; the whole plane if it has fewer
- *   VW        elements that it computes at once with AUGMENT 0 (4 with 1 and 2, 1 with 3); it divides SPAN
+ *   VW        elements that a work-item computes at a time with AUGMENT 0; it divides SPAN. With AUGMENT 1 and 2 it
+ *             computes 4 at a time, with AUGMENT 3 one
  *
  * One dimension of N C ceil(h w / SPAN) work-items, any group size. */
 #include "common/dtype.clh"
@@ -24,7 +30,7 @@
 #include "batch/draw.clh"
 #include "batch/words.clh"
 
-/* Returns a normalised element; 0 outside of the plane. */
+/* Returns element (r, q) of a plane, normalised: affine.x * element + affine.y. 0 outside of the plane. */
 static inline float pixel(__global const STORAGE(X_T) * plane, const int r, const int q, const int H, const int W,
                           const float2 affine) {
   return r >= 0 && r < H && q >= 0 && q < W ? affine.x * (float)LOAD(X_T, plane, r * W + q) + affine.y : 0.0f;
@@ -53,7 +59,8 @@ static inline float element(__global const STORAGE(X_T) * plane, const sample_dr
   (float4)((float)LOAD(X_T, plane, (at).x), (float)LOAD(X_T, plane, (at).y), (float)LOAD(X_T, plane, (at).z),          \
            (float)LOAD(X_T, plane, (at).w))
 
-/* Computes four normalised elements between pixels (bilinear); pixels outside of the plane count as 0. */
+/* Returns the normalised plane at four points (x, y), interpolated bilinearly. A normalised pixel outside of the plane
+ * is 0. */
 static inline float4 four_between(__global const STORAGE(X_T) * plane, const float4 x, const float4 y, const int H,
                                   const int W, const float2 affine) {
   const int4 cut_x = convert_int4(x), cut_y = convert_int4(y);
@@ -81,7 +88,7 @@ static inline float4 four_elements(__global const STORAGE(X_T) * plane, const sa
   const float4 n = four_between(plane, d.cosine * u - d.sine * v + 0.5f * (float)(w - 1) + (float)d.dx,
                                 d.sine * u + d.cosine * v + 0.5f * (float)(h - 1) + (float)d.dy, H, W, affine);
 #else
-  /* If all four lie inside the plane, they are one vector load. */
+  /* If all four elements lie inside the plane, one vector load reads them. */
   const int left = (d.mirrored ? w - 4 - q : q) + d.dx, y = r + d.dy;
   float4 n = 0;
   if (y >= 0 && y < H && left >= 0 && left + 4 <= W)
@@ -97,9 +104,13 @@ static inline float4 four_elements(__global const STORAGE(X_T) * plane, const sa
   return select(d.gain * n + d.lift * affine.x, (float4)(0), cut);
 }
 
-/* sizes: N, C, H, W, crop, flip, cutout, classes; keys: six of the permutation, two of the seed; range: angle, zoom,
- * brightness (times the number that stands for 1 in x), contrast, blend, elastic, two unused; h, w: H and W with
- * AUGMENT 0. */
+/* The elements of the vector arguments, and two scalars:
+ *
+ *   sizes   N, C, H, W, crop, flip, cutout, classes
+ *   keys    six numbers of the permutation, two of the seed
+ *   range   angle, zoom, brightness (in units of x, for example times 255 for bytes), contrast, blend, elastic, two
+ *           unused
+ *   h, w    equal to H and W with AUGMENT 0 */
 __kernel void augment(__global const STORAGE(X_T) * x, const long x_at, __global const int *records,
                       const long records_at, __global const int *table, const long table_at, __global const int *order,
                       const long order_at, __global const float *affine, const long affine_at,

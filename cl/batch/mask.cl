@@ -1,13 +1,14 @@
 /* batch/mask.cl: gathers the masks of a batch, changed as the pictures are (draw.clh).
  *
- * x holds masks of H x W bytes (floats with NUMBERS 1), y of h x w; sample s of the batch, 0 <= s < N, is number
- * order(first + s) of them, and position + s decides its change. y[s, r, q] is the class of the pixel of x nearest to
- * draw_source(q, r); -1 if the class is 255 or not below `classes`, or if the pixel lies outside. With NUMBERS 1 it is
- * that pixel's number, 0 outside. With CUT 1 a rectangle of y (draw_is_inside) is taken from sample N - 1 - s.
+ * x holds masks of H x W elements, y has masks of h x w. Sample s of the batch, 0 <= s < N, is mask order(first + s) of
+ * x. Its random changes depend on position + s. y[s, r, q] comes from the pixel of x nearest to draw_source(q, r).
  *
+ *   NUMBERS   0: elements of x are bytes, and y is the pixel's class. y is -1 if the class is 255 or not below
+ *             `classes`, or if the pixel lies outside of x. 1: elements are floats, and y is the pixel's number, 0 if
+ *             the pixel lies outside of x
+ *   CUT       1: y inside a rectangle (draw_is_inside) comes from sample N - 1 - s
  *   AUGMENT   0: unchanged; else as in draw.clh     ORDERED   1: order(p) is order[p]; 0: a permutation
- *   CUT, NUMBERS   as above
- *   SPAN      elements that a work-item makes
+ *   SPAN      elements that a work-item computes
  *
  * One dimension of N ceil(h w / SPAN) work-items. */
 
@@ -39,8 +40,11 @@ static inline RESULT value_at(__global const ELEMENT *x, const sample_draw d, co
   return VALUE(value);
 }
 
-/* sizes: N, H, W, crop, flip, classes, h, w (H and W with AUGMENT 0); keys: six of the permutation, two of the seed;
- * range: angle, zoom, three unused, elastic, two unused. */
+/* The vector arguments:
+ *
+ *   sizes   N, H, W, crop, flip, classes, h, w; h and w are equal to H and W with AUGMENT 0
+ *   keys    six numbers of the permutation, two of the seed
+ *   range   angle, zoom, three unused, elastic, two unused */
 __kernel void mask(__global const ELEMENT *x, const long x_at, __global const int *order, const long order_at,
                    __global RESULT *y, const long y_at, const int8 sizes, const int8 keys, const float8 range,
                    const int n, const int bits, const int first, const int position, const int epoch, const int across,

@@ -1,18 +1,20 @@
 /* batch/ragged.cl: gathers the samples of a ragged column and pads them.
  *
- * x holds rows of E elements. Sample s of the batch, 0 <= s < N, is number i = order(first + s); its rows begin at
- * starts[i], or at i T with PADDED 1, and word `word` of its record says how many they are.
+ * x holds rows of E elements. Sample s of the batch, 0 <= s < N, is sample i = order(first + s). Its rows begin at row
+ * starts[i] of x, or at row i T with PADDED 1. Word `word` of its record is the number of its rows.
  *
- *   y[s, t, e] = scale x[start + t, e] for t below its length, else `pad` (in floating types 0)
+ *   y[s, t, e] = scale x[start + t, e] for t below this number, else `pad` (0 in floating types). Integers are not
+ *   scaled
  *
- * With AUGMENT 1 to 3 the rows are boxes x0 y0 x1 y1, changed as the picture is (draw.clh), but not bent: the
- * corners are moved, the box around them is clipped at the picture's edges, and a box that keeps less than a quarter
- * of its area becomes 0 0 0 0.
+ * With AUGMENT 1 to 3 the rows are boxes x0 y0 x1 y1, which are changed with the picture (draw.clh), but not bent. The
+ * corners of a box are moved; the new box is the smallest one around them, clipped at the picture's edges. If less than
+ * a quarter of its area is left after clipping, it becomes 0 0 0 0.
  *
- *   X_T       u8, i16, i32, i64 or f32        Y_T   u8, i32 or i64 as X_T is; f32, f16 or bf16 for i16 and f32
+ *   X_T       u8, i16, i32, i64 or f32
+ *   Y_T       the same as X_T for u8, i32 and i64; f32, f16 or bf16 for i16 and f32
  *   FLOATING  1: Y_T is floating
  *   ORDERED   1: order(p) is order[p]; 0: a permutation
- *   SPAN      elements that a work-item makes, a multiple of 4
+ *   SPAN      elements that a work-item computes, a multiple of 4
  *
  * One dimension of N ceil(T E / SPAN) work-items. */
 #include "common/dtype.clh"
@@ -27,8 +29,11 @@
 #define PAD sizes.s7
 #endif
 
-/* sizes: N, T, E, word, words of a record, crop, flip, pad; keys: six of the permutation, two of the seed; range:
- * angle, zoom, H, W, scale, three unused. */
+/* The vector arguments:
+ *
+ *   sizes   N, T, E, word, words of a record, crop, flip, pad
+ *   keys    six numbers of the permutation, two of the seed
+ *   range   angle, zoom, H, W, scale, three unused */
 __kernel void ragged(__global const STORAGE(X_T) * x, const long x_at, __global const long *starts,
                      const long starts_at, __global const int *words, const long words_at, __global const int *order,
                      const long order_at, __global STORAGE(Y_T) * y, const long y_at, const int8 sizes,

@@ -1,8 +1,9 @@
-/* batch/words.cl: gathers the small columns of a batch that has no pictures (batch/augment.cl copies them with
- * pictures).
+/* batch/words.cl: gathers the small columns of a batch without pictures. If there are pictures, batch/augment.cl does
+ * it.
  *
- * words holds records of `width` words; sample s of the batch, 0 <= s < N, is number i = order(first + s) of them.
- * Words go where words.clh says; sample s is mixed with N - 1 - s.
+ * `records` holds one record of `width` words per sample. Sample s of the batch, 0 <= s < N, has record order(first +
+ * s). words.clh says where each word goes. With TARGETS 1 the label of sample s is mixed with the label of sample N - 1
+ * - s.
  *
  *   ORDERED   1: order(p) is order[p]; 0: a permutation     TARGETS   as in words.clh
  *

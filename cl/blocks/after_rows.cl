@@ -1,13 +1,15 @@
-/* blocks/after_rows.cl: the second half of blocks/cpu/after.cl, for devices whose groups cannot see each other's
- * writes:
+/* blocks/after_rows.cl: RMS norm of each row and an addition:
  *
  *   y = t / sqrt(mean of t^2 + epsilon) * scale + addend
  *
+ * blocks/cpu/after.cl fuses this with the product that gives t. This kernel does it in a launch of its own, for devices
+ * on which a work-group may not see what other groups of the same launch have written.
+ *
  * t, addend and y are (m, n), scale is (n); n is a multiple of VW.
  *
- *   VW   elements that a work-item reads at once
+ *   VW   elements that a work-item reads at a time
  *
- * One dimension of m work-items. Each makes a row. */
+ * One dimension of m work-items, one per row. */
 #define ACC_T f32
 #include "common/dtype.clh"
 #include "common/group.clh"

@@ -1,12 +1,12 @@
 /* blocks/rows.cl: y[r, c] = element c of row r of a table in blocks, or of row ids[r]; 0 if that row does not exist.
  *
- * A row of the table is `blocks` blocks, as they lie in files, at any address. y is (rows, columns).
+ * A row of the table is `blocks` blocks in the layout of files, with any alignment. y is (rows, columns).
  *
  *   BLOCK     block type, as a mica_block
  *   Y_T       type of y
  *   I_T       type of ids
  *   INDEXED   1: rows by ids, negative ones from the end; 0: all rows in their order
- *   VW        elements along a row that a work-item makes
+ *   VW        elements along a row that a work-item computes
  *
  * One dimension of rows * columns / VW work-items. */
 #include "common/group.clh"

@@ -1,22 +1,25 @@
-/* boxes/nms.cl: greedy suppression. Each of `rows` rows has n boxes, and their order by descending score
- * (sort/order.cl). A box is kept unless one kept before it overlaps it by more than the threshold:
+/* boxes/nms.cl: greedy non-maximum suppression. Each of `rows` rows has n boxes, and `order`, their indices by
+ * descending score (sort/order.cl). In this order a box is kept unless a box that was kept before overlaps it by more
+ * than the threshold:
  *
- *   kept[row, k] = the k-th kept box, k < most, -1 after the last one; count[row] = how many are kept
+ *   kept[row, k] = index of the k-th kept box, k < most; -1 after the last one
+ *   count[row] = the number of kept boxes, at most `most`
  *
- * Only boxes with a score above `least` count (a NaN is not above it), and a box suppresses only boxes of its class.
- * The overlap of a and b is intersection / (area a + area b - intersection), so that 0 / 0 suppresses nothing.
+ * A box whose score is not above `least`, or is NaN, is never kept. A box suppresses only boxes of its own class. The
+ * overlap of a and b is intersection / (area a + area b - intersection); 0 / 0 suppresses nothing.
  *
- *   nms_serial    one work-item per row: each box is compared with those kept so far
- *   nms_pairs     removes[row, i, w]: bit b is set where the i-th box of the order would suppress j = 32 w + b, j > i
- *   nms_collect   one work-group per row, which walks through the order 32 boxes at a time: the first work-item finds
- *                 those that stay, then all work-items mark in `gone` (scratch, `words` words per row) the later boxes
- *                 that these suppress
+ *   nms_serial    one work-item per row compares each box with the boxes kept so far
+ *   nms_pairs     removes[row, i, w]: bit b is set if box i of the order would suppress box j = 32 w + b, for j > i
+ *   nms_collect   one work-group per row processes the order 32 boxes at a time. Its first work-item decides which of
+ *                 them are kept. Then all work-items set the bits of the later boxes that these suppress in `gone`
+ *                 (scratch, `words` words per row)
  *
  *   B_T, S_T   types of boxes and scores; overlaps are computed in COMPUTE(B_T)
  *   C_T        type of the classes, i32 or i64
- *   CLASSES    1: there are classes
+ *   CLASSES    1: boxes have classes; 0: all boxes are of one class
  *   CENTERS    0: boxes are two opposite corners x y x y; 1: centre x y, width, height
- *   KEPT, COUNT   1: it is written
+ *   KEPT       1: nms_collect writes `kept`
+ *   COUNT      1: `count` is written
  *   GROUP      work-items of a group (nms_collect)
  *
  * One dimension of rows (nms_serial), rows * n * words (nms_pairs), rows * GROUP (nms_collect) work-items; words =

@@ -3,7 +3,7 @@
  *   X_T, Y_T   types of x and y
  *   VW         elements a work-item moves
  *
- * One dimension of ceil(n / VW) work-items; the last one moves what is left element by element. */
+ * One dimension of ceil(n / VW) work-items; the last one moves the remaining elements one by one. */
 #include "common/cast.clh"
 #include "common/group.clh"
 

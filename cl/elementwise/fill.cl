@@ -3,7 +3,7 @@
  *   Y_T   type of y
  *   VW    elements a work-item writes
  *
- * One dimension of ceil(n / VW) work-items; the last one writes what is left element by element. */
+ * One dimension of ceil(n / VW) work-items; the last one writes the remaining elements one by one. */
 #include "common/dtype.clh"
 #include "common/group.clh"
 

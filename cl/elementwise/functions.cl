@@ -1,10 +1,10 @@
-/* elementwise/functions.cl: y[i] = f(x[i]), 0 <= i < n, for the doctor: f is a function that pointwise ops of graphs
- * call.
+/* elementwise/functions.cl: y[i] = f(x[i]), 0 <= i < n. `mica doctor` uses it to check the functions f that pointwise
+ * ops of graphs call.
  *
- *   VW         elements a work-item makes
- *   function   which one: its position in the list `functions` of ops/elementwise/functions.c
+ *   VW         elements that a work-item computes
+ *   function   selects f: its index in the list `functions` of ops/elementwise/functions.c
  *
- * One dimension of ceil(n / VW) work-items; the last one makes the rest element by element. */
+ * One dimension of ceil(n / VW) work-items. The last one computes the remaining elements one by one. */
 #include "common/group.clh"
 #include "common/math.clh"
 

@@ -1,7 +1,7 @@
 /* elementwise/scale_add.cl: y[i] = alpha x[i] + beta y[i], 0 <= i < n; y is not read if beta is 0.
  *
- *   X_T   type of x and y, a floating one
- *   VW    elements a work-item makes
+ *   X_T   the floating type of x and y
+ *   VW    elements that a work-item computes
  *
  * One dimension of ceil(n / VW) work-items. x may be y. */
 #include "common/dtype.clh"

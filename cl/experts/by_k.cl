@@ -1,17 +1,18 @@
-/* experts/by_k.cl: products of rows, each with one of several matrices, which are (k, n):
+/* experts/by_k.cl: products of rows with matrices of experts (mixture of experts). The matrices are (k, n):
  *
- *   y[p][j] = sum over i of x[p / share][i] w[ids[p]][i][j], 0 if ids[p] is outside
+ *   y[p][j] = sum over i of x[p / share][i] w[ids[p]][i][j], 0 if ids[p] is out of range
  *
- * A pair p is a row and one of its `share` ids. x is (rows, k) f32, w (experts, k, n), y (pairs, n) f32. A work-item
- * makes 16 columns for up to 8 rows that have the same expert, so that it reads w once for them.
+ * Each row of x has `share` ids of experts. A pair p is a row and one of its ids. x is (rows, k) f32, w (experts, k,
+ * n), y (pairs, n) f32. A work-item computes 16 columns for a tile: up to 8 pairs with the same expert, so that it
+ * reads w once for them.
  *
- * One dimension of ceil(n / 16) times the most tiles that the rows may have. */
+ * One dimension of ceil(n / 16) times the largest possible number of tiles. */
 #define BLOCK_WIDTH 16
 #include "experts/weights.clh"
 
 #define TB 8
 
-/* Returns elements c to c + lanes - 1 of a row, then zeros up to 16. */
+/* Returns elements c .. c + lanes - 1 of a row; the other lanes of the 16 are zero. */
 BLOCK_FN float16 some_weights(__global const WEIGHT *p, const int c, const int lanes) {
   float each[16] = {0};
   if (lanes == 16) return weights_at(p, c);

@@ -1,10 +1,8 @@
-/* experts/order.cl: which rows each expert computes.
+/* experts/order.cl: sorts pairs by expert. ids[p] is the expert of pair p, for `pairs` pairs. The result, `order`, has
  *
- * ids are `pairs` indices of experts. order has
- *
- *   starts   experts + 2 ints: the rows of expert e are list[starts[e]] to list[starts[e + 1] - 1]; expert number
- *            `experts` stands for ids outside
- *   list     the indices of ids by expert, each expert's in rising order
+ *   starts   experts + 2 ints. The pairs of expert e are list[starts[e]] .. list[starts[e + 1] - 1]. Pairs whose id is
+ *            out of range belong to expert number `experts`
+ *   list     `pairs` ints: the pairs sorted by expert; pairs of the same expert are in ascending order
  *
  *   I_T   type of ids
  *

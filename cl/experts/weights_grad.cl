@@ -1,10 +1,11 @@
-/* experts/weights_grad.cl: the gradient of experts/cpu/row.cl by its weights:
+/* experts/weights_grad.cl: the gradient of experts/cpu/row.cl with respect to the weights:
  *
  *   dw[e][j][i] = sum over p with ids[p] = e of dy[p][j] x[p / share][i], in the order of p
  *
- * x is (rows, k) f32, dy (pairs, n) f32, dw (experts, n, k) f32; 0 for experts that no id names.
+ * x is (rows, k) f32, dy (pairs, n) f32, dw (experts, n, k) f32. dw is 0 for experts that are not in ids. `order` is
+ * the result of experts/order.cl.
  *
- *   VK   columns of a work-item
+ *   VK   columns per work-item
  *
  * One dimension of experts n ceil(k / VK) work-items. */
 #include "common/dtype.clh"

@@ -1,14 +1,14 @@
-/* index/gather.cl: y[o, j, i] = x[o, k, i] with k = indices[j], or indices[o, j, i] with ELEMENTS 1; 0 if k is out
- * of range.
+/* index/gather.cl: y[o, j, i] = x[o, k, i], or 0 if k is out of range. k is indices[j], or with ELEMENTS 1 indices[o,
+ * j, i].
  *
  * x is (outer, n, inner), y (outer, m, inner), indices (m) or (outer, m, inner).
  *
  *   X_T        type of x and y
  *   I_T        type of the indices, i32 or i64
  *   ELEMENTS   1: an index for every element
- *   VW         elements along `inner` a work-item makes
- *   AHEAD      a work-item prefetches the row that comes AHEAD rows after the one it copies; 0: no prefetch. Rows of
- *              large tables are in no cache, and without prefetches a core waits for each of them.
+ *   VW         elements along `inner` that a work-item copies
+ *   AHEAD      a work-item prefetches the row that is needed AHEAD rows after the one it copies; 0: no prefetch. Rows
+ *              of large tables are not in a cache, and without prefetches a core waits for each of them
  *
  * One dimension of outer * m * ceil(inner / VW) work-items. */
 #include "common/group.clh"

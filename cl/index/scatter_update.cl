@@ -1,19 +1,20 @@
-/* index/scatter_update.cl: y[o, v, i] is joined in place with every u[o, j, i] whose index is v, in ascending j. Only
- * elements that an index names are read and written. Indices out of range are ignored.
+/* index/scatter_update.cl: combines y[o, v, i], in place, with every u[o, j, i] whose index is v, in ascending order of
+ * j (JOIN). Only elements of y that have an index are read and written. Indices out of range are ignored.
  *
- * y is (outer, n, inner), u (outer, m, inner); an index for every j, or for every element of u (outer, m, inner).
+ * y is (outer, n, inner), u (outer, m, inner). There is one index per j, (m), or with EACH one per element of u,
+ * (outer, m, inner).
  *
  *   U_T    type of u and y; sums are taken in COMPUTE(U_T)
  *   I_T    type of the indices, i32 or i64
- *   JOIN   0 the last one stays, 1 sum, 2 product, 3 largest, 4 smallest
- *   EACH   1: an index for every element; then VW counts as 1
- *   FIND   how equal indices are found: 0 each index is compared with all others, for few indices; 1 no two are equal;
- *          2 by `order`, which sort/order.cl makes: the positions j sorted by their indices, (m), with EACH (outer
+ *   JOIN   0: the last element of u replaces y; 1: sum; 2: product; 3: largest; 4: smallest
+ *   EACH   1: one index per element of u; VW is then ignored and taken as 1
+ *   FIND   how equal indices are found. 0: each index is compared with all others, for few indices. 1: no two indices
+ *          are equal. 2: by `order`, the positions j sorted by their indices (sort/order.cl), (m), or with EACH (outer
  *          inner, m)
- *   VW     elements along `inner` a work-item makes
+ *   VW     elements along `inner` that a work-item computes
  *
- * One dimension of outer * m * ceil(inner / VW) work-items. The first of equal indices does the work of all of them, so
- * that the order of every sum depends on the indices alone. */
+ * One dimension of outer * m * ceil(inner / VW) work-items. If several indices are equal, the work-item of the first
+ * combines all their elements, so that the order of a sum depends only on the indices. */
 #include "common/group.clh"
 #include "index/index.clh"
 
@@ -37,7 +38,7 @@
 #define INDEX_OF(k) INDEX(I_T, indices, k, n)
 #endif
 
-/* The position j that is examined as number k. */
+/* The position j that is tried k-th. */
 #if FIND == 2
 #define POSITION(k) order[k]
 #else

@@ -1,5 +1,5 @@
-/* index/sparse_dot.cl: y[n, k, h] = sum over the features f of head h of a[n, entries[k, 0], f] b[n, entries[k, 1], f];
- * 0 for an entry that its row does not list.
+/* index/sparse_dot.cl: y[n, k, h] = sum over the features f of head h of a[n, entries[k, 0], f] b[n, entries[k, 1], f].
+ * It is 0 if entry k is not among the entries of its row (`rows`).
  *
  * See index/pattern.clh for X_T, I_T and the operands. One dimension of samples * count * heads work-items. */
 #include "index/pattern.clh"

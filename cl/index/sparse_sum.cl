@@ -1,10 +1,13 @@
-/* index/sparse_sum.cl: y[n, i, f] = sum over the entries k of row i of weights[n, k, head of f] x[n, entries[k, 1], f],
- * in rising k. BACK: over the entries of column i, of x[n, entries[k, 0], f], in the order of `order`.
+/* index/sparse_sum.cl: product of a sparse matrix, or of its transpose, with x.
+ *
+ *   BACK 0   y[n, i, f] = sum over the entries k of row i, in ascending order, of weights[n, k, head of f]
+ *            x[n, entries[k, 1], f]
+ *   BACK 1   y[n, i, f] = sum over the entries k of column i, in the order of `order`, of weights[n, k, head of f]
+ *            x[n, entries[k, 0], f]
  *
  * See index/pattern.clh for X_T, I_T and the operands.
  *
- *   BACK  0 sums along rows, 1 along columns
- *   VW    features that a work-item makes
+ *   VW    features that a work-item computes
  *
  * One dimension of samples * vertices * heads * ceil(width / VW) work-items. */
 #include "index/pattern.clh"

@@ -1,15 +1,15 @@
-/* index/top_k.cl: values[o, r, i] = the r-th largest x[o, :, i], r < k, and indices[o, r, i] its position along n.
- * Equal elements keep their order, and a NaN is the largest.
+/* index/top_k.cl: values[o, r, i] = the r-th largest element of x[o, :, i] (the largest is r = 0), and indices[o, r, i]
+ * = its position along n, for r < k. Equal elements keep their order. A NaN counts as larger than all numbers.
  *
  * x is (outer, n, inner), values and indices (outer, k, inner), k <= n.
  *
  *   X_T        type of x and values
  *   VALUES     1: values are written
  *   INDICES    1: indices are written
- *   SMALLEST   1: the r-th smallest, a NaN being the smallest
+ *   SMALLEST   1: the r-th smallest element; a NaN counts as smaller than all numbers
  *
- * One dimension of outer * inner work-items. Each walks along its row once per result, and looks for the first element
- * that follows the last result. */
+ * One dimension of outer * inner work-items. A work-item scans its row once per result, for the first element in sort
+ * order after the previous result. */
 #include "common/dtype.clh"
 #include "common/group.clh"
 

@@ -1,21 +1,22 @@
-/* layout/strided_copy.cl: y[y_from + i . ys] = x[x_from + i . xs] for every index i of a space of RANK dimensions
- * e0 ... e<RANK-1>, where i . s is the sum of i_k s_k. Elements are moved as they are.
+/* layout/strided_copy.cl: y[y_from + i . ys] = x[x_from + i . xs] for every index i = (i_0, i_1, ...) of a space of
+ * RANK dimensions with extents e0 ... e<RANK-1>. i . s is the sum of i_k s_k. The bits are not changed.
  *
  *   X_T    an integer type of the elements' size
- *   RANK   dimensions
- *   UNIT   1: the last dimension has stride 1 on both sides, and vectors are moved
- *   VW     elements of the last dimension a work-item moves
+ *   RANK   the number of dimensions
+ *   UNIT   1: the last dimension has stride 1 in x and in y, so that vectors are copied
+ *   VW     elements along the last dimension that a work-item copies
  *   GROUP  work-items of a group, along the last dimension
- *   FLAT   1, for the GPU class: the launch copies `rows` rows, from number `row` on (a row is the elements along the
- *          last dimension), in one dimension of rows * ceil(e<RANK-1> / VW) work-items
+ *   FLAT   1, for the GPU class: the launch copies `rows` rows, from row `row` on. A row is the elements along the last
+ *          dimension. NDRange: one dimension of rows * ceil(e<RANK-1> / VW) work-items
+ *          0: NDRange: ceil(e<RANK-1> / VW) work-items by the product of the other extents; `row` is 0
  *
- * NDRange otherwise: ceil(e<RANK-1> / VW) work-items by the product of the other extents, row 0; work-group (GROUP, 1,
- * 1). Strides may be negative. No element of y may be written twice, and none may overlap the elements that are
- * read. */
+ * Work-group: (GROUP, 1, 1). Strides may be negative. No element of y may be written twice, and elements of y must not
+ * overlap elements that are read. */
 #include "common/dtype.clh"
 
 #define DIMENSION(k) const int e##k, const long xs##k, const long ys##k
-/* Splits the index of dimension k off `rest`, the row's number among all rows, and advances x_at and y_at by it. */
+/* Computes the index in dimension k of a row from `rest`, the row's number, and adds its offsets to x_at and y_at.
+ * `rest` becomes the number of the row in the following dimensions. */
 #define STEP(k)                                                                                                        \
   if (k < RANK - 1) {                                                                                                  \
     const int i_ = rest % e##k;                                                                                        \

@@ -1,11 +1,12 @@
-/* blocks/cpu/after.cl: products of few rows with weights in blocks on CPUs, with a norm of the result:
+/* blocks/cpu/after.cl: products of few rows with weights in blocks on CPUs, and the RMS norm of the result:
  *
  *   t = x w^T + bias                                  (m, n), in `work`
  *   y = t / sqrt(mean of t^2 + epsilon) * scale + addend
  *
- * Sums are computed as in blocks/row.clh, in its order. A norm needs a whole row, so the group that finishes the last
- * part of XR rows computes their norm, and no group waits. There is a counter for each XR rows, zero at first and again
- * at the end; it is not used if one group makes whole rows.
+ * Sums are computed as in blocks/row.clh, in its order. A norm needs the whole row of t. If several groups compute
+ * parts of the same XR rows, the group that finishes last computes their norm; no group waits for another. `counters`
+ * has one counter per XR rows, which must be 0 before and is 0 again afterwards. It is not used if one group computes
+ * whole rows.
  *
  * Groups of one work-item, ceil(n / span) x ceil(m / XR); n and span are multiples of 16. */
 #define GATED 0
@@ -30,8 +31,8 @@ CPU_KERNEL block_after_cpu(__global const float *x, const long x_at, __global co
       vstore16(v, 0, work + work_at + (long)(i0 + i) * n + j0);
     }
   }
-  /* PoCL's atomic operations are sequentially consistent: whoever sees a group's count also sees what the group wrote
-   * before it counted. */
+  /* PoCL's atomic operations are sequentially consistent: a group that reads the counter after another group has
+   * incremented it also sees everything that this other group wrote before. */
   if (get_num_groups(0) > 1) {
     volatile __global int *count = counters + counters_at + get_global_id(1);
     if (atomic_inc(count) + 1 < (int)get_num_groups(0)) return;

@@ -1,18 +1,18 @@
-/* blocks/cpu/chain.cl: the products of a layer's second half for few rows on CPUs, in one launch, with weights in
- * blocks of one type. The work is that of blocks/row.clh, in the same order:
+/* blocks/cpu/chain.cl: the products of the second half of a transformer layer, for few rows, on CPUs, in one launch.
+ * All weights are blocks of one type. Sums are computed as in blocks/row.clh, in its order. There are three phases:
  *
- *   h = x out^T + out_bias + out_addend             (m, width), with OUT; else h is x
- *   f = activation(n(h) gate^T) * (n(h) up^T)       (m, hidden), n is NORM's
- *   y = f down^T + bias + h                         (m, width); h is added if `residual`
+ *   1. h = x out^T + out_bias + out_addend             (m, width); only with OUT, else h is x
+ *   2. f = activation(norm(h) gate^T) * (norm(h) up^T) (m, hidden); norm is chosen by NORM
+ *   3. y = f down^T + bias + h                         (m, width); h is added only with RESIDUAL
  *
- * h and f lie in `work`: h first, if OUT, then f. A phase needs all of the phase before it. A group takes the next item
- * of work by a counter, so it waits only for groups that are already running. Counters are four zeros at first, and
- * again at the end.
+ * h and f are in `work`: h first, if OUT, then f. A phase needs all results of the phase before it, so groups wait for
+ * them. An item of work is a span of columns, a multiple of 16, of XR rows. Each group takes the next item from a
+ * counter; so the items before it are finished or belong to groups that are already running, and waiting for them
+ * cannot deadlock. `counters` are four ints, which must be 0 before and are 0 again afterwards.
  *
- *   OUT   0 or 1
+ *   OUT   1: with phase 1
  *
- * Groups of one work-item: as many as all phases have items. An item is a span of columns, a multiple of 16, for XR
- * rows. Local memory: XR rows of the longest of x, h and f. */
+ * Groups of one work-item, one per item of all phases. Local memory: XR rows of the longest of x, h and f. */
 #define GATED 0
 #define PARTS 1
 #define ROW_LOCAL_X 1
@@ -35,8 +35,8 @@ enum { HAS_OUT_BIAS = 1, HAS_OUT_ADDEND = 2, HAS_BIAS = 4, RESIDUAL = 8 };
 #define MICA_RELAX
 #endif
 
-/* PoCL's atomic operations are sequentially consistent: whoever sees a group's count also sees what the group wrote
- * before it counted. */
+/* Waits until *done >= count. PoCL's atomic operations are sequentially consistent: a group that reads the counter
+ * after another group has incremented it also sees everything that this other group wrote before. */
 BLOCK_FN void await(volatile __global int *done, const int count) {
   while (*done < count) MICA_RELAX;
   atomic_add(done, 0);

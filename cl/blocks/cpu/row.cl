@@ -1,14 +1,14 @@
 /* blocks/cpu/row.cl: products of few rows with weights in blocks on CPUs; blocks/row.clh has the contract.
  *
- * A work-item computes `span` columns of y, in strips of 16, for XR rows, so it reads its weights in the order of
- * memory.
+ * A work-item computes `span` adjacent columns of y, in strips of 16, for XR rows. So it reads its weights in the order
+ * of memory.
  *
- * NORM: a work-item first computes the norm of its XR rows of x, in local memory of XR rows.
+ * NORM: a work-item first writes the normalized XR rows of x to `normed`, local memory for XR rows.
  *
- *   WR   rows of w that are read at once, for which x is loaded once; divides 16
+ *   WR   rows of w that are read at a time, so that x is loaded once for all of them; divides 16
  *
- * Groups of one work-item, ceil(c / span) x ceil(m / XR), where c is n rounded up to 16, of all parts together; span is
- * a multiple of 16. */
+ * Groups of one work-item, ceil(c / span) x ceil(m / XR). c is the sum over all parts of n rounded up to a multiple of
+ * 16; span is a multiple of 16. */
 #define ROW_LOCAL_X NORM
 #include "blocks/cpu/rows.clh"
 

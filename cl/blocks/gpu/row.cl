@@ -1,20 +1,20 @@
 /* blocks/gpu/row.cl: products of few rows with weights in blocks on GPUs; blocks/row.clh has the contract.
  *
- * LANES work-items share a row of w: they take 8 elements each, in turn. Their sums are added by a tree in local
- * memory.
+ * LANES work-items share a row of w. Work-item l computes the pieces l, l + LANES, ... of 8 elements. The sums of the
+ * LANES work-items are added by a tree in local memory.
  *
- * NORM: a group first finds factor and mean of its XR rows of x.
+ * NORM: a group first computes mean and factor of the norm of its XR rows of x.
  *
- *   LANES   work-items of a row
+ *   LANES   work-items per row of w
  *   ROWS    rows of w per work-group
  *
- * Groups of LANES x ROWS work-items, ceil(n / ROWS) of each part x ceil(m / XR) of them; span is not used. */
+ * Groups of LANES x ROWS work-items, as many as the sum of ceil(n / ROWS) over all parts, x ceil(m / XR). `span` is not
+ * used. */
 #define BLOCK_WIDTH 8
 #include "blocks/row.clh"
 
 #if NORM
-/* The sum of the values of all work-items of the group, divided by `count`, which is the number of elements that
- * they have added up. */
+/* The sum of `value` over all work-items of the group, divided by `count`. */
 static inline float mean_of(__local float *lanes, const int id, const float value, const int count) {
   barrier(CLK_LOCAL_MEM_FENCE);
   lanes[id] = value;
@@ -26,7 +26,7 @@ static inline float mean_of(__local float *lanes, const int id, const float valu
   return lanes[0] / count;
 }
 
-/* Mean and factor of a row of k elements; the mean is 0 in an RMS norm. */
+/* (mean, factor) of a row of k elements: its norm is (x - mean) * factor. In an RMS norm the mean is 0. */
 static inline float2 norm_of(__local float *lanes, const int id, __global const float *x, const int k,
                              const float epsilon) {
   float sum = 0, squares = 0, mean = 0;
@@ -50,7 +50,7 @@ static inline float2 norm_of(__local float *lanes, const int id, __global const 
 #define NORMED(v, i, piece) (v)
 #endif
 
-/* Adds this work-item's parts of the products of the row of w at p with XR rows of x. */
+/* sums[i] = this work-item's part of the dot product of row i0 + i of x with the row of w at p, for i < XR. */
 BLOCK_FN void add_pieces(__global const float *x, __global const uchar *p, const int i0, const int m, const int blocks,
                          const int lane, __private float *sums NORM_VALUES) {
   const int pieces = blocks * (BLOCK_FIELD(elements) / 8);

@@ -1,11 +1,12 @@
-/* experts/cpu/row.cl: products of few rows, each with one of several matrices, on CPUs:
+/* experts/cpu/row.cl: products of few rows with matrices of experts (mixture of experts), on CPUs. The matrices are (n,
+ * k):
  *
- *   y[p][j] = sum over i of x[p / share][i] w[ids[p]][j][i], 0 if ids[p] is outside
+ *   y[p][j] = sum over i of x[p / share][i] w[ids[p]][j][i], 0 if ids[p] is out of range
  *
- * A pair p is a row of x and one of its `share` ids. x is (rows, k) f32, w (experts, n, k), y (pairs, n) f32. Only
- * the rows of experts that ids name are read. A sum has 16 lanes, as in blocks/cpu/row.cl.
+ * Each row of x has `share` ids of experts. A pair p is a row and one of its ids. x is (rows, k) f32, w (experts, n,
+ * k), y (pairs, n) f32. Only the matrices of experts in ids are read. A sum has 16 lanes, as in blocks/cpu/row.cl.
  *
- *   WR   rows of w that are read at once
+ *   WR   rows of w that are read at a time
  *
  * Groups of one work-item, ceil(n / span) x pairs. */
 #define BLOCK_WIDTH 16

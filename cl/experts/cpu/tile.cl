@@ -1,24 +1,23 @@
-/* experts/cpu/tile.cl: products of many rows, each with one of several matrices, on CPUs; experts/cpu/row.cl has the
- * formula.
+/* experts/cpu/tile.cl: products of many rows with matrices of experts, on CPUs; experts/cpu/row.cl has the formula.
  *
- * A work-item multiplies up to TM rows that have the same expert by NB rows of its matrix. First it converts KC columns
- * of these to floats in local memory, once for all rows. The sums of 4 rows with 3 rows of w have VL lanes each. They
- * wait in local memory between blocks of KC columns and are added up once. The order of a sum does not depend on other
- * rows.
+ * A work-item multiplies a tile, up to TM pairs with the same expert, by NB rows of the expert's matrix. For KC columns
+ * at a time it first converts these rows to floats in local memory (the panel), once for all pairs. A register tile is
+ * 4 rows of x by 3 rows of w. Each sum has VL lanes, which are kept in local memory between blocks of KC columns and
+ * added up at the end. The order of a sum does not depend on other rows.
  *
- *   TM   rows of x, a multiple of 4
+ *   TM   pairs per tile, a multiple of 4
  *   NB   rows of w, a multiple of 3
  *   KC   columns, a multiple of 16
- *   VL   lanes
+ *   VL   lanes per sum
  *
- * Groups of one work-item, ceil(n / NB) x the most tiles that the rows may have. */
+ * Groups of one work-item, ceil(n / NB) x the largest possible number of tiles. */
 #define BLOCK_WIDTH 16
 #include "common/cpu/prefetch.clh"
 #include "experts/weights.clh"
 
-/* Local memory holds vectors, so that they are read and written at once. */
+/* The type of local memory is a vector, so that whole vectors are read and written with one instruction. */
 #define LANES_T MICA_PASTE(float, VL)
-#define VECTORS (KC / VL) /* in a row of the panel */
+#define VECTORS (KC / VL) /* vectors per row of the panel */
 #define NUMBER(panel, s, c) ((__local const float *)(panel))[(s)*KC + (c)]
 
 #if VL == 16
@@ -37,7 +36,7 @@ BLOCK_FN float4 sums_of(const LANES_T v[4]) {
   return pairs.even + pairs.odd;
 }
 
-/* Writes columns at to at + count - 1 of NB rows of w, from row j on, to the panel as floats. */
+/* Converts columns at .. at + count - 1 of the NB rows of w from row j on to floats, and writes them to the panel. */
 BLOCK_FN void make_panel(__global const WEIGHT *w, const int j, const int n, const int k, const int at, const int count,
                          __local LANES_T *panel) {
   for (int s = 0; s < NB; s++) {
@@ -51,8 +50,8 @@ BLOCK_FN void make_panel(__global const WEIGHT *w, const int j, const int n, con
   }
 }
 
-/* Prefetches two cache lines, numbers `line` and `line` + 1, of the KC columns from column `at` on in each of 3 rows
- * of w. */
+/* Prefetches cache lines `line` and line + 1 of each of 3 rows of w from row j on. Line 0 begins at column `at`. It
+ * does nothing if `line` lies after the KC columns from `at` on. */
 BLOCK_FN void prefetch_rows(__global const WEIGHT *w, const int j, const int n, const int k, const int at,
                             const int line) {
   if (line * 64 >= WEIGHT_ROW(KC) * (long)sizeof(WEIGHT)) return;
@@ -64,8 +63,9 @@ BLOCK_FN void prefetch_rows(__global const WEIGHT *w, const int j, const int n, 
   }
 }
 
-/* Adds the products of `count` columns of 4 rows of x with 3 rows of the panel to sums: 4 vectors per row of the panel.
- * first: sums are not read. last: `result` receives their totals, 4 numbers per row of the panel. */
+/* sums[u][r] += the products of `count` columns of row u of the panel with row r of x, for u < 3 and r < 4, as vectors
+ * of lanes. With `first` the sums begin at 0. With `last` the lanes are added up and the 4 totals per row of the panel
+ * are written to `result` instead. */
 BLOCK_FN void add_products(__global const float *const __private *q, __local const LANES_T *panel, const int count,
                            const bool first, const bool last, __local LANES_T *sums, __local float *result) {
   const int whole = count & ~(VL - 1);

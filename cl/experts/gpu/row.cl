@@ -1,11 +1,10 @@
-/* experts/gpu/row.cl: products of few rows, each with one of several matrices, on GPUs; experts/cpu/row.cl has the
- * formula.
+/* experts/gpu/row.cl: products of few rows with matrices of experts, on GPUs; experts/cpu/row.cl has the formula.
  *
- * LANES work-items share a row of w: they take 8 elements each, in turn. Their sums are added by a tree in local
- * memory.
+ * LANES work-items share a row of w. Work-item l takes the pieces l, l + LANES, ... of 8 elements. The sums of the
+ * LANES work-items are added by a tree in local memory.
  *
- *   LANES   work-items of a row, a power of two
- *   ROWS    rows of w of a group
+ *   LANES   work-items per row of w, a power of two
+ *   ROWS    rows of w per group
  *
  * Groups of LANES x ROWS work-items, ceil(n / ROWS) x pairs of them. */
 #define BLOCK_WIDTH 8

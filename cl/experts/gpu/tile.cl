@@ -1,10 +1,9 @@
-/* experts/gpu/tile.cl: products of many rows, each with one of several matrices, on GPUs; experts/cpu/row.cl has the
- * formula.
+/* experts/gpu/tile.cl: products of many rows with matrices of experts, on GPUs; experts/cpu/row.cl has the formula.
  *
- * A group multiplies up to 32 rows that have the same expert by 64 rows of its matrix, 16 columns at a time through
- * local memory. A work-item has 4 x 4 sums.
+ * A group multiplies a tile, up to 32 pairs with the same expert, by 64 rows of the expert's matrix. It copies 16
+ * columns at a time to local memory. A work-item computes 4 x 4 sums.
  *
- * Groups of 128 work-items, ceil(n / 64) x the most tiles that the rows may have. */
+ * Groups of 128 work-items, ceil(n / 64) x the largest possible number of tiles. */
 #define BLOCK_WIDTH 8
 #include "experts/weights.clh"
 
@@ -36,7 +35,7 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void expert_tile_gpu(E
   const int id = get_local_id(0), j0 = get_group_id(0) * TN, row = id / 2, at = id % 2 * 8;
   const int i = id / 16, j = id % 16;
   float acc[4][4] = {{0}};
-  /* All work-items of a group have the same tile. */
+  /* All work-items of a group have the same tile, so no work-item misses a barrier. */
   if (t.count == 0) return;
   const long j_of_w = (long)t.expert * n + min(j0 + row, n - 1);
   __global const WEIGHT *p = w + (w_at + (t.expert < experts ? j_of_w : 0) * WEIGHT_ROW(k));

@@ -1,8 +1,9 @@
-/* index/cpu/top_k.cl: index/top_k.cl for long rows on CPUs: one work-item per row. An element is kept if it precedes
- * the element that was the k-th at the last sort. Once `room` elements are kept, they are sorted, and only the first
- * k stay. Of n random elements about k log(n / k) are kept, the others are compared once.
+/* index/cpu/top_k.cl: index/top_k.cl for long rows on CPUs, one work-item per row. An element is appended to the array
+ * `kept` if it precedes the element that was the k-th at the last sort; before the first sort, all are appended. When
+ * `room` elements are in it, they are sorted, and only the first k stay. In a random row of n elements about k log(n /
+ * k) elements are appended; the others are only compared once.
  *
- * x, values and indices as in index/top_k.cl; kept (outer * inner, room): workspace, room > k.
+ * x, values and indices are the same as in index/top_k.cl. kept (outer * inner, room) is workspace; room > k.
  *
  *   X_T        type of x and values, of at most 4 bytes
  *   KIND       0: the smallest, 1: the largest
@@ -13,10 +14,10 @@
 #include "common/group.clh"
 #include "sort/key.clh"
 
-#define BLOCK 32 /* elements looked at together: a loop that becomes vectors */
+#define BLOCK 32 /* elements that are compared together, by a loop that the compiler vectorizes */
 #define PACK(key, j) ((ulong)(key) << 32 | (uint)(j))
 
-/* Moves a[root] down until neither of its children is larger; the largest ends on top. */
+/* Restores the heap of a[0 .. n - 1] below root: moves a[root] down until neither of its children is larger. */
 static inline void sift(__global ulong *a, int root, const int n) {
   const ulong moved = a[root];
   for (int child = 2 * root + 1; child < n; child = 2 * root + 1) {

@@ -1,16 +1,17 @@
-/* index/gpu/top_k.cl: index/top_k.cl for long rows on GPUs: one group per row. Digits of 8 bits, the highest first,
- * lead to the key of the k-th element (radix selection) and then, if not all elements with this key belong to the first
- * k, to its index. The elements up to the k-th are sorted in local memory.
+/* index/gpu/top_k.cl: index/top_k.cl for long rows on GPUs, one group per row. It finds the key of the k-th element by
+ * radix selection, in digits of 8 bits, the highest digit first. If several elements have this key and not all of them
+ * are among the first k, it finds the index of the k-th element in the same way. Then it sorts the first k elements in
+ * local memory.
  *
- * x, values and indices as in index/top_k.cl; k <= ROOM.
+ * x, values and indices are the same as in index/top_k.cl; k <= ROOM.
  *
  *   X_T        type of x and values, of at most 4 bytes
  *   KIND       0: the smallest, 1: the largest
  *   VALUES     1: values are written
  *   INDICES    1: indices are written
- *   KEY_BITS   of a key: 8, 16 or 32
+ *   KEY_BITS   bits of a key: 8, 16 or 32
  *   GROUP      work-items of a group
- *   ROOM       the most elements that are sorted, a power of 2
+ *   ROOM       the largest number of elements that can be sorted, a power of 2
  *
  * One dimension of outer * inner * GROUP work-items. */
 #include "sort/key.clh"
@@ -18,8 +19,9 @@
 #define DIGITS 256
 #define PACK(key, j) ((ulong)(key) << 32 | (uint)(j))
 
-/* counts[d] is the number of elements whose digit at `shift` is d. Finds the digit of the element with the given rank
- * (from 1). found: the digit, the element's rank among those with this digit, and their number. */
+/* Finds the digit of the element with the given rank (the first is 1). counts[d] is the number of elements with digit
+ * d. Sets found[0] to the digit, found[1] to the element's rank among the elements with this digit, and found[2] to the
+ * number of these elements. */
 static inline void find_digit(__local const int *counts, const int rank, __local int *found) {
   int before = 0, digit = 0;
   while (digit < DIGITS - 1 && before + counts[digit] < rank) before += counts[digit++];
@@ -28,7 +30,8 @@ static inline void find_digit(__local const int *counts, const int rank, __local
   found[2] = counts[digit];
 }
 
-/* Sorts a[0 .. size) in rising order; size is a power of 2. */
+/* Sorts a[0] .. a[size - 1] in ascending order with a bitonic sort; size is a power of 2. All work-items of the group
+ * must call it. */
 static inline void sort_in_group(__local ulong *a, const int size, const int item) {
   for (int run = 2; run <= size; run *= 2)
     for (int step = run / 2; step > 0; step /= 2) {
@@ -50,10 +53,11 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void top_k_gpu(
   const long row = get_group_id(0), o = row / inner, i = row % inner;
   const long first = o * k * inner + i;
   int rank = k;
-  uint key_of = 0, index_of = 0; /* of the k-th element */
+  uint key_of = 0, index_of = 0; /* the digits found so far of the k-th element's key and index */
   x += x_at + o * n * inner + i;
 
-  /* First finds the digits of the k-th element's key, then those of its index, among elements with this key. */
+  /* The loop first finds the digits of the k-th element's key. Then, with by_index, it finds the digits of its index
+   * among the elements with this key. */
   bool by_index = false, done = false;
   for (int shift = KEY_BITS - 8; !done;) {
     for (int d = item; d < DIGITS; d += GROUP) counts[d] = 0;
