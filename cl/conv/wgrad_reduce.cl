@@ -1,12 +1,15 @@
-/* conv/wgrad_reduce.cl: the second half of weight gradients on CPUs that sum in parts: dW from the partial sums T.
+/* conv/wgrad_reduce.cl: computes dW from partial sums T. It is the second half of weight gradients on CPUs that are
+ * computed in parts.
  *
- * T is [PARTS][groups * panels][tiles][taps][MR][NR] of float, NR = NV * 16; parts are added in their order, so that
- * the same inputs give the same bits. Lanes are channels (PANEL_X) or filters (PANEL_Y; PANEL_Y_TAPS, where rows are
- * pairs of channel and tap, which count as channels with one tap). The summed taps are TAPS taps of the filter from
- * FIRST on (PANEL_Y_TAPS: all of R); dW of all other taps is zero. dW is [G KG][CG][filter]. NDRange: groups * panels,
- * tiles; work-group (1, 1, 1). scratch: (MR + 1) * NR * the filter's taps + 16 floats (PANEL_Y_TAPS: as of one tap).
+ * T is [PARTS][groups * panels][tiles][taps][MR][NR], floats, NR = NV * 16. Parts are added in order, so that the same
+ * inputs give the same bits. PANEL says what lanes and rows are:
+ *   PANEL_X        lanes are channels, rows are filters
+ *   PANEL_Y        lanes are filters, rows are channels
+ *   PANEL_Y_TAPS   lanes are filters, rows are (channel, tap) pairs; the kernel treats a pair as a channel with one tap
  *
- * PANEL: PANEL_X, PANEL_Y or PANEL_Y_TAPS. */
+ * T has only the TAPS taps of the filter from FIRST on (PANEL_Y_TAPS: all taps); dW of the other taps becomes zero. dW
+ * is [G KG][CG][filter]. NDRange: groups * panels, tiles; work-group (1, 1, 1). scratch: (MR + 1) * NR * t + 16 floats,
+ * where t is the number of taps of the filter, or 1 with PANEL_Y_TAPS. */
 #include "common/fields.clh"
 #include "common/simd.clh"
 #include "common/transpose.clh"
@@ -17,8 +20,7 @@
 #define PANEL_Y_TAPS 3
 #define NR (NV * VW)
 
-/* Stores the transpose of `count` rows from[i][NR]: `count` adjacent elements of D from `at` on for each of `lanes`
- * lanes; lanes are `step` apart in D. */
+/* D[at + lane * step + i] = from[i][lane], for i < count and lane < lanes; rows of `from` have NR elements. */
 static inline void store_columns(__local const float *from, const int count, const int lanes, __global STORAGE(D_T) * D,
                                  const long at, const long step) {
   for (int lane = 0; lane < lanes; lane += VW)
@@ -42,8 +44,8 @@ static inline void store_columns(__local const float *from, const int count, con
     }
 }
 
-/* Like store_columns, for lanes that are adjacent too (step is count). Unless count is 1 they are packed in `buffer`
- * first. */
+/* Does the same as store_columns for step == count, when all elements are adjacent in D. If count is not 1, it collects
+ * them in `buffer` first. */
 static inline void store_adjacent_columns(__local float *from, const int count, const int lanes, __local float *buffer,
                                           __global STORAGE(D_T) * D, const long at) {
   const int total = lanes * count;
@@ -53,7 +55,7 @@ static inline void store_adjacent_columns(__local float *from, const int count, 
     float16 x[VW];
     UNROLL for (int j = 0; j < VW; j++) x[j] = MICA_VLOAD(VW, from, min(j, count - 1) * NR + lane);
     mica_transpose16(x);
-    /* The next vector overwrites the elements that this one has after `count`. */
+    /* Each store writes a whole vector; the next store overwrites the elements after the first `count`. */
     for (int j = 0; j < VW; j++) STOREV(f32, VW, x[j], buffer, (lane + j) * count);
   }
   for (int lane = 0; lane < lanes && count > VW; lane++)
@@ -82,7 +84,7 @@ CPU_KERNEL conv_wgrad_reduce(const int8 size, const int8 used, __global const fl
 #endif
   T += T_at + ((long)get_group_id(0) * tiles + tile) * block;
   for (int i = 0; summed < taps && i < MR * taps * NR; i += VW) STOREV(f32, VW, (float16)(0.0f), scratch, i);
-  /* scratch[row][tap][NR] */
+  /* Adds the parts and writes the sums to scratch[row][tap][NR]. */
   for (int t = 0; t < summed; t++) {
     const int r0 = FIRST0 + t / (TAPS1 * TAPS2), r1 = FIRST1 + t / TAPS2 % TAPS1, r2 = FIRST2 + t % TAPS2;
     const int tap = paired ? 0 : (r0 * R1 + r1) * R2 + r2;

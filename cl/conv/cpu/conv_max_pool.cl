@@ -3,21 +3,25 @@
  *   Y[n][m][o] = clamp(sum over c, taps t of W[m][c][t] S[n][c][o STEP - PAD + t] + B[m])      m < M
  *   D[n][m][p] = the largest of Y[n][m][p EVERY - BEFORE + i], 0 <= i < SIDE, inside Y; a NaN counts as the largest
  *
- * with clamp(x) = min(max(x, low), high). S has C channels of IN1 x IN2 pixels, Y OUT1 x OUT2, D POOL1 x POOL2. Every
- * window has elements of Y, filters have at most 49 taps and C is at most 16. Y is never stored: its sums stay in a
- * core's caches. Biases and clamps come after the maximum. That changes results only where a sum is -infinity and its
- * bias +infinity: the larger sum of the window decides instead of NaN.
+ * with clamp(x) = min(max(x, low), high). S has C channels of IN1 x IN2 pixels, Y has OUT1 x OUT2 pixels, D has POOL1 x
+ * POOL2. Requirements: every window contains elements of Y, filters have at most 49 taps, C is at most 16, and rows of
+ * Y have at least SEG pixels.
  *
- * A work-item, which is a work-group, takes a strip of ROWS rows of D and every PARTS-th panel of NV vectors of
- * filters. It packs the rows of S that the strip reads as x[c][row][phase of STEP2][pitch], zeros outside S, `channel`
- * floats a channel. For each panel it computes Y row by row into a ring of SIDE1 rows, y[row % SIDE1][column][PANEL],
- * and a row of D as soon as its last row of Y is there. Lanes are filters, so a maximum needs no shuffles.
+ * Y is never written to global memory; its sums stay in a core's caches. The bias and the clamp are applied after the
+ * maximum. This changes a result only if a sum is -infinity and its bias is +infinity: then the result comes from the
+ * larger sums of the window and is not NaN.
+ *
+ * A work-group, which has one work-item, computes a strip of ROWS rows of D for every PARTS-th panel of NV vectors of
+ * filters. It packs the rows of S that the strip reads as x[c][row][phase of STEP2][pitch], with zeros outside S;
+ * `channel` is the number of floats per channel. For each panel it computes Y row by row into a ring buffer of SIDE1
+ * rows, y[row % SIDE1][column][PANEL], and computes a row of D as soon as the last row of Y for it is complete. The
+ * lanes of a vector are filters, so a maximum needs no shuffles.
  *
  * P holds the weights as conv/cpu/pack_weights.cl packs them, in tiles of 16. NDRange: ceil(POOL1 / ROWS), PARTS, N;
- * work-group (1, 1, 1). scratch: floats of x and 16, of the ring, and of POOL2 + 16 pixels of a panel. Rows of Y have
- * at least SEG pixels.
+ * work-group (1, 1, 1). scratch, in floats: x and 16 more, the ring buffer, and POOL2 + 16 pixels of a panel.
  *
- * SEG: pixels of a segment; a register tile has two. NV: vectors of filters of a register tile. */
+ *   SEG   pixels per segment; a register tile has two segments
+ *   NV    vectors of filters in a register tile */
 #include "common/fields.clh"
 #include "conv/cpu/fields.clh"
 #include "conv/cpu/filter_lanes.clh"
@@ -32,7 +36,8 @@ DEFINE_MULTIPLY(APART, filter, 1, next, MOST_CHANNELS, 1)
 DEFINE_WIDE(NV)
 #endif
 
-/* Packs `rows` rows of the image at S_at, from row `top` on. */
+/* Packs `rows` rows of the image at S_at, from row `top` on, to x[c][row][phase][pitch]. Rows and columns outside of
+ * the image become zeros. */
 APART void pack_strip(const int8 size, const int8 kernel_size, source S, const long S_at, const int top, const int rows,
                       local_floats x) {
   UNPACK_INTS(CONV_MAX_POOL_SIZE, size)
@@ -44,7 +49,8 @@ APART void pack_strip(const int8 size, const int8 kernel_size, source S, const l
       pack_phases(S, S_at + ((long)c * IN1 + top + r) * IN2, count, PAD2, STEP2, pitch, x + c * channel + r * line);
 }
 
-/* y[column][PANEL] = the sums of a row of Y, for `vectors` vectors of filters; x is what its first pixel reads. */
+/* y[column][PANEL] = the sums of a row of Y, for `vectors` vectors of filters. x points to the packed element that the
+ * first tap of the row's first pixel reads. */
 APART void filter_row(const int columns, const int C, const int taps, __private const int *offset, const int channel,
                       const int vectors, weights w, pixels x, local_floats y) {
   const int segments = (columns + SEG - 1) / SEG;

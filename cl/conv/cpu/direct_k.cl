@@ -1,18 +1,18 @@
 /* conv/cpu/direct_k.cl: direct convolution vectorised over the filters, for results of a few pixels, any phase
  * (conv/problem.clh), for the CPU class.
  *
- * Lanes are filters, whose weights are packed in vectors (conv/cpu/pack_weights.cl, tiles of 16, in one block). Each
- * vector is read once for NP pixels. A register tile is NP pixels by NV vectors of filters.
+ * Each lane of a vector computes one filter. Weights are packed in vectors (conv/cpu/pack_weights.cl, tiles of 16, in
+ * one block). Each vector of weights is read once for NP pixels. A register tile is NP pixels by NV vectors of filters.
  *
- * A work-item, which is a work-group, takes NP pixels of the grid, numbered image by image without gaps, and VECTORS
- * vectors of filters. It packs what its pixels read of the source as x[c][tap][NP], zeros outside, into local memory of
- * CG taps NP floats. NDRange: ceil(pixels / NP), ceil(ceil(KG / 16) / VECTORS), groups of the convolution; work-group
- * (1, 1, 1). */
+ * A work-group, which has one work-item, computes NP pixels of D for VECTORS vectors of filters. The pixels of all
+ * images are numbered one after another. The work-item packs the source elements that its pixels read as x[c][tap][NP],
+ * with zeros outside of the source, to local memory of CG taps NP floats. NDRange: ceil(pixels / NP), ceil(ceil(KG /
+ * 16) / VECTORS), groups of the convolution; work-group (1, 1, 1). */
 #include "common/epilogue.clh"
 #include "common/cpu/register_tile.clh"
 #include "conv/problem.clh"
 
-/* A pixel of the grid: its image, its coordinates in the grid, and its place in a channel of D. */
+/* A pixel of the phase: its image n, its coordinates o0 o1 o2, and its index `at` in a channel of D. */
 typedef struct pixel {
   long n, at;
   int o0, o1, o2;
@@ -30,7 +30,7 @@ static inline pixel pixel_at(PHASE_PARAMS, const long column) {
   return p;
 }
 
-/* x[c][tap][i] = the element of channel c of group g that pixel i reads by that tap. */
+/* x[c][tap][i] = the element of channel c of group g that `tap` of pixel p reads; 0 outside of the source. */
 static void pack_pixel(PHASE_PARAMS, const pixel p, const int g, const int i, source S, __local float *x) {
   PHASE_UNPACK
   const int taps = TAPS0 * TAPS1 * TAPS2;
@@ -44,8 +44,8 @@ static void pack_pixel(PHASE_PARAMS, const pixel p, const int g, const int i, so
   }
 }
 
-/* sums[NP][vectors] = the sum over l < depth of w[vector][l][VW] x[l][NP], lanes being filters; vectors is a
- * constant. */
+/* sums[i][vector] = the sum over l < depth of w[vector][l] x[l][i], for NP pixels i. The lanes of sums and w are VW
+ * filters. `vectors` is a constant. */
 #define DEFINE_MULTIPLY(name, vectors)                                                                                 \
   static inline void name(__global const float *w, __local const float *x, const int depth,                            \
                           __private float sums[NP][NV * VW]) {                                                         \

@@ -1,23 +1,28 @@
 /* conv/cpu/direct_kw.cl: direct convolution vectorised over the filters, for results of many pixels, any phase of one
  * or two dimensions whose pixels are adjacent in D (conv/problem.clh), for the CPU class.
  *
- * Lanes are filters, whose weights are packed in vectors (conv/cpu/pack_weights.cl, tiles of 16, in one block). A
- * register tile is two segments of SEG adjacent pixels of a row, each with its own place in the source, by NV vectors
- * of filters: each step reads NV vectors of weights and broadcasts 2 SEG pixels. With SEG 7, widths of 7, 14, 28, 56
- * and 112 pixels leave no lane and no row of a tile empty. The last segment of a row that is no multiple of SEG is
- * moved back.
+ * Each lane of a vector computes one filter. Weights are packed in vectors (conv/cpu/pack_weights.cl, tiles of 16, in
+ * one block). A register tile is two segments of SEG adjacent pixels of a row by NV vectors of filters. The two
+ * segments need not be adjacent. Each step reads NV vectors of weights and broadcasts 2 SEG pixels. With SEG 7, rows of
+ * 7, 14, 28, 56 and 112 pixels fill all tiles. If a row is not a multiple of SEG, its last segment overlaps the one
+ * before.
  *
- * A work-item, which is a work-group, takes a strip of an image and PANELS panels of NV vectors of filters. The strip's
- * pixels are adjacent in D: ROWS whole rows, or SEGMENTS segments of a grid of one row. What they read of the source is
- * packed into local memory: for each of PHASES2 phases of the stride rows of PITCH elements, zeros outside the source
- * (PHASES2 1: only the columns that are read). PHASES2 0 is for a filter of one tap that reads no padding: the pixels
- * that each tile reads are packed, channel after channel. The sums of a panel are transposed into local memory, as rows
- * of the strip's pixels, and finished from there.
+ * A work-group, which has one work-item, computes a strip of an image for PANELS panels of NV vectors of filters. The
+ * strip's pixels are adjacent in D: ROWS whole rows, or SEGMENTS segments if the phase has only one row.
  *
- * ROW_STEP and ROW_DELTA: how many packed rows the rows of two successive rows of the grid, or of two successive taps,
- * are apart; CHANNEL: packed floats of a channel. NDRange: strips, ceil(ceil(KG / 16) / (NV PANELS)), images times
- * groups of the convolution; work-group (1, 1, 1). scratch: the packed elements of CG channels and 16 floats, then NV
- * 16 rows, each of the strip's pixels and 8 - SEG floats, rounded up to whole vectors. At most 64 taps. */
+ * The elements of the source that the strip reads are packed to local memory, with zeros outside of the source:
+ *   PHASES2 > 1   per row of the source, PHASES2 rows of PITCH elements: one per column modulo the stride
+ *   PHASES2 1     per row of the source, one row of PITCH elements: the columns that are read
+ *   PHASES2 0     for a filter of one tap that reads no padding: the pixels of each tile, channel after channel
+ * The sums of a panel are transposed to local memory, as rows of the strip's pixels, and finished from there.
+ *
+ *   ROW_STEP    packed rows from the rows that one row of D reads to those of the next row of D
+ *   ROW_DELTA   packed rows from the row that one tap reads to that of the tap below it
+ *   CHANNEL     packed floats per channel
+ *
+ * NDRange: strips, ceil(ceil(KG / 16) / (NV PANELS)), images times groups of the convolution; work-group (1, 1, 1).
+ * scratch: the packed elements of CG channels and 16 floats; then 16 NV rows, each with the strip's pixels and 8 - SEG
+ * floats, rounded up to whole vectors. At most 64 taps. */
 #include "common/cpu/register_tile.clh"
 #include "common/finish.clh"
 #include "common/transpose.clh"
@@ -25,15 +30,15 @@
 
 #define PANEL (NV * VW) /* filters of a panel */
 #define MOST_TAPS 64
-#define SUMMED 144 /* products of a partial sum: 16 channels of 3 x 3 taps */
+#define SUMMED 144 /* products per partial sum: 16 channels of 3 x 3 taps */
 #define AHEAD 16   /* weights are prefetched this many steps ahead, from a second or third level cache */
 
 typedef __local const float *pixels;
 
 DEFINE_INTERLEAVE(float16)
 
-/* Where a tile reads: the pixels of its segments in the first channel, the distance between channels, and the offsets
- * of the taps. */
+/* The packed elements that a tile reads: pointers to the first pixel of its two segments in channel 0, the floats from
+ * one channel to the next, and the offset of each tap. */
 typedef struct tile_source {
   pixels segment[2];
   long channel;
@@ -41,11 +46,12 @@ typedef struct tile_source {
   int channels, taps;
 } tile_source;
 
-/* sums[segments SEG][vectors] = the sum over channels c and taps t of w[vector][c][t] x[c][t]. It adds partial sums of
- * about SUMMED products, because the rounding error of a single long sum is sqrt(K / SUMMED) times as large (K 2304: 10
- * units of the last place instead of 2.8). Without products the sum is 0. If NV is above 1, the function for whole
- * tiles is inline, because calls take a tenth more time with filters of 1 x 1. The others are not: those for borders,
- * and all if NV is 1. */
+/* sums[segments SEG][vectors] = the sum over channels c and taps t of w[vector][c][t] x[c][t]; 0 if there are no
+ * channels or taps. It adds partial sums of about SUMMED products. A single long sum of K products would have sqrt(K /
+ * SUMMED) times the rounding error; for K = 2304, 10 units of the last place instead of 2.8.
+ *
+ * The function for whole tiles is inlined if NV is above 1, because a call makes filters of 1 x 1 a tenth slower. The
+ * other functions are not inlined. */
 #define DEFINE_MULTIPLY(linkage, segments, vectors)                                                                    \
   linkage void multiply_##segments##_##vectors(__global const float *w, tile_source from, __private vec *sums) {       \
     const long next = (long)from.channels * from.taps * VW;                                                            \
@@ -88,12 +94,12 @@ static inline void store_segment(__private const vec *sums, const int pitch, __l
   }
 }
 
-/* Floats from a channel to the next, if tiles are packed one by one. */
+/* With PHASES2 0: packed floats from a channel of a tile to the next. */
 #define TILE_PITCH (SEG > 4 ? 16 : 8)
-/* Segments that are packed in one channel before the next channel. */
+/* The number of segments that are packed for one channel before the next channel, so that reads stay close together. */
 #define PACKED_TOGETHER 32
 
-/* Packs the adjacent pixels of two segments. */
+/* Packs two segments whose 2 SEG pixels are adjacent in the source, with two vector loads that may overlap. */
 #if SEG > 4
 #define PACK_BOTH(S, at, to) mica_pack_both(8, S, at, to)
 #else
@@ -106,7 +112,8 @@ static inline void store_segment(__private const vec *sums, const int pitch, __l
     STOREV(f32, n, high_, to, 2 * SEG - n);                                                                            \
   } while (0)
 
-/* Packs the strip's segments as x[tile][c][TILE_PITCH], from segment `first` of the grid's row row0 on. */
+/* Packs the strip's segments as x[tile][c][TILE_PITCH]. The strip begins at segment `first` of row row0; a row has
+ * a_row segments. */
 APART void pack_tiles(PHASE_PARAMS, const int a_row, const int row0, const int first, const int segments, source S,
                       const long image, __local float *x) {
   PHASE_UNPACK
@@ -182,7 +189,7 @@ APART void convolve_group(PHASE_PARAMS, const int8 blocking, source S, const lon
   from.offset = offset;
   from.channels = CG;
   from.taps = taps;
-  /* Leaves room for what store_segment writes after the last element of a row. */
+  /* A row has 8 - SEG floats more than the strip has pixels, because store_segment writes 8 floats per segment. */
   const int pitch = (count + 8 - SEG + VW - 1) / VW * VW;
   P += P_at + (long)g * vectors * depth * VW;
   for (int v = begin; v < end; v += NV) {

@@ -1,17 +1,16 @@
 /* conv/cpu/direct_n.cl: direct convolution vectorised over the batch, for planes of a few pixels, forward and backward
  * to the data, for the CPU class.
  *
- * Lanes are images: a vector of results then needs one load of the source and one multiply-add for each tap, and only
- * for taps that read inside the plane: 4 of 9 for a 3x3 filter over 2x2 pixels.
+ * Each lane of a vector computes one image. So a vector of results needs one load of the source and one multiply-add
+ * per tap, and only for taps that read inside the plane: 4 of 9 for a 3x3 filter on 2x2 pixels.
  *
- * The phase (conv/problem.clh) is that of the forward pass, in which OUT pixels read IN pixels. BACKWARD 1 exchanges
- * them: S has OUT pixels and D has IN. CG and KG are the channels of S and D in any case; W is packed for them, in one
- * block (conv/cpu/pack_weights.cl).
+ * The phase (conv/problem.clh) describes the forward pass, in which OUT pixels read IN pixels. With BACKWARD 1 the
+ * roles are exchanged: S has OUT pixels and D has IN pixels. In both cases CG and KG are the channels of S and D, and W
+ * is packed for them, in one block (conv/cpu/pack_weights.cl).
  *
- * A work-item, which is a work-group, takes NR = NV * 16 images and KB channels of D, and packs the source transposed,
- * t[c][pixel][NR]. KB is a multiple of MR. NDRange: ceil(N / NR), ceil(KG / KB), groups of the convolution; work-group
- * (1, 1, 1). scratch: (CG pixels of S + MR pixels of D) NR floats, and ints: pixels of D + 1, and 2 for each of them
- * and each tap. */
+ * A work-group, which has one work-item, computes NR = NV * 16 images and KB channels of D. It packs the source
+ * transposed, t[c][pixel][NR]. KB is a multiple of MR. NDRange: ceil(N / NR), ceil(KG / KB), groups of the convolution;
+ * work-group (1, 1, 1). scratch, with p pixels in D and q in S: (CG q + MR p) NR floats, and 2 p taps + p + 1 ints. */
 #include "common/epilogue.clh"
 #include "common/cpu/register_tile.clh"
 #include "common/transpose.clh"
@@ -20,7 +19,8 @@
 #define MR 8 /* channels of a register tile */
 #define NR (NV * VW)
 
-/* The pixel of S that pixel `from` of D reads by tap t in one dimension of `extent` pixels, or -1. */
+/* In one dimension: the pixel of S that tap t of pixel `from` of D reads; -1 if there is none. S has `extent`
+ * pixels. */
 static int source_of(const int from, const int t, const int step, const int first, const int delta, const int extent) {
   const int reach = BACKWARD ? from - first - t * delta : from * step + first + t * delta;
   if (reach < 0 || (BACKWARD && reach % step)) return -1;
@@ -28,8 +28,8 @@ static int source_of(const int from, const int t, const int step, const int firs
   return at < extent ? at : -1;
 }
 
-/* Lists the taps of each pixel d of D in list[begin[d]] .. list[begin[d + 1] - 1]: where the tap is in W, and where the
- * pixel that it reads is in t. */
+/* Lists the taps of each pixel d of D that read inside of S, in list[begin[d]] .. list[begin[d + 1] - 1]. An entry is
+ * the offset of the tap in packed weights and the offset in t of the pixel that it reads. */
 static void find_taps(PHASE_PARAMS, __local int *begin, __local int2 *list) {
   PHASE_UNPACK
   const int D0 = BACKWARD ? IN0 : OUT0, D1 = BACKWARD ? IN1 : OUT1, D2 = BACKWARD ? IN2 : OUT2;
@@ -47,7 +47,8 @@ static void find_taps(PHASE_PARAMS, __local int *begin, __local int2 *list) {
   begin[D0 * D1 * D2] = count;
 }
 
-/* t[i][NR] = element i of each image, for i < size. Images in S are `pitch` elements apart; S has `count` elements. */
+/* t[i][n] = element i of image n, for i < size and n < NR; 0 for n >= images. Images in S are `pitch` elements apart; S
+ * has `count` elements. */
 static void pack_images(source S, const int images, const long pitch, const int size, const long count,
                         __local float *t) {
   for (int v = 0; v < NV; v++)
@@ -71,7 +72,7 @@ static void pack_images(source S, const int images, const long pitch, const int 
     }
 }
 
-/* sums[MR][NR] = the sum over c < CG and `count` taps of a[c][tap][MR] t[c][pixel][NR]. */
+/* sums[MR][NR] = the sum over c < CG and the `count` entries of `list` of a[c][tap][MR] t[c][pixel][NR]. */
 static inline void multiply(__global const float *a, const int a_step, __local const float *t, const int t_step,
                             const int CG, __local const int2 *list, const int count, __local float *sums) {
   vec sum[MR][NV];

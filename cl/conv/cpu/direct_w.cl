@@ -1,20 +1,20 @@
-/* conv/cpu/direct_w.cl: direct convolution vectorised over the width, for results of few channels, or sources of few
- * channels, for the CPU class. Strips, input tiles and taps are those of conv/input_tile.clh.
+/* conv/cpu/direct_w.cl: direct convolution vectorised over the width, for results or sources of few channels, for the
+ * CPU class. conv/input_tile.clh describes strips, input tiles and taps.
  *
- * Lanes are adjacent pixels of a row of the grid. A register tile is MR channels of D by NV vectors of pixels. Results
- * of MR channels are collected in local memory, because rows seldom fill vectors.
+ * The lanes of a vector are adjacent pixels of a row. A register tile is MR channels of D by NV vectors of pixels. The
+ * results of MR channels are collected in local memory, because rows are seldom a whole number of vectors.
  *
- * pitch: at least VW and the halo. scratch: the input tile, MR (rows out_stride1 O2 + VW) floats and R1 (CG R2 + 1)
- * ints. */
+ * pitch: at least VW elements plus the halo. scratch: the input tile, MR (rows out_stride1 O2 + VW) floats and R1 (CG
+ * R2 + 1) ints. */
 #include "common/cpu/register_tile.clh"
 #include "common/cpu/stream.clh"
 #include "common/finish.clh"
 #include "conv/input_tile.clh"
 
-#define CACHE_LINE (64 / (int)sizeof(STORAGE(D_T))) /* elements in a line of the cache */
+#define CACHE_LINE (64 / (int)sizeof(STORAGE(D_T))) /* elements in a cache line */
 
-/* sum[i][v] = the sum over taps of W, the weights of MR channels of D, times the input that the vector of pixels at
- * from[v] reads. */
+/* sum[i][v] = the sum over `taps` of the weight of channel i of D times the vector of inputs at from[v] + at[tap]. W
+ * has MR weights per tap. */
 VECTOR_FUNCTION inline void multiply(__global const float *W, __local const float *input, __local const int *at,
                                      tap_ranges taps, __private const int *from, __private vec sum[MR][NV]) {
   TILE_CLEAR(sum, MR, NV);
@@ -41,7 +41,8 @@ VECTOR_FUNCTION inline void scatter(__private vec sum[MR][NV], const int results
     }
 }
 
-/* Writes `total` results of channel k of image n to D, from element `first` of its plane on. */
+/* Writes `total` results to channel k of image n of D, from element `first` of the channel on. With `stream`, aligned
+ * cache lines are written with non-temporal stores. */
 APART void finish_row(__local const float *row, const int total, const long n, const long k, const long first,
                       const int stream, EPILOGUE_PARAMS) {
   const bool aligned = stream && (size_t)(D + D_at + n * D_batch + k * D_row + first) % 64 == 0;
@@ -59,7 +60,8 @@ APART void convolve_group(CONV_PARAMS, const int8 tile, source S, const long S_a
   TILE_UNPACK
   const int results = rows * out_stride1 * O2 + VW, tiles = (KG + MR - 1) / MR;
   const int across = (grid2 + VW - 1) / VW, vectors = height * across;
-  /* Vectors of a short row reach beyond its end. Where the next row is computed later, it overwrites the surplus. */
+  /* True if whole vectors may be stored. A vector may reach beyond the end of a row that is shorter than a vector. That
+   * is harmless if the next row is computed later and overwrites the surplus. */
   const bool whole = out_stride2 == 1 && (out_stride1 == 1 || grid2 >= VW);
   __local float *sums = scratch + CG * channel;
   __local int *ints = (__local int *)(sums + MR * results);

@@ -6,31 +6,33 @@
  *   Y[n][M2 + m][i] = clamp(sum over k, taps t of W3[m][k][t] E[k][i + t] + B3[m]) m < M3, filters of R3 x R3
  *   D[n][m][p] = the largest of Y[n][m][p EVERY - BEFORE + i], 0 <= i < SIDE, inside Y; a NaN counts as the largest
  *
- * with clamp(x) = min(max(x, low), high). R2 and R3 are odd and t is counted from the middle of a filter; E is 0
- * outside the image, so Y has the pixels of S. D has POOL1 x POOL2; each window has elements of Y. E and the sums of Y
- * never leave the caches of a core. POOLS 0: D is Y; SIDE and EVERY are 1 and BEFORE is 0.
+ * with clamp(x) = min(max(x, low), high). R2 and R3 are odd, and t is counted from the middle of a filter. E is 0
+ * outside the image, so Y has as many pixels as S: IN1 x IN2. D has POOL1 x POOL2 pixels. Each window contains elements
+ * of Y. Rows of S have at least SEG pixels. E and the sums of Y never leave the caches of a core. POOLS 0: no pooling;
+ * D is Y, SIDE and EVERY are 1 and BEFORE is 0.
  *
- * A work-item, which is a work-group, takes a strip of ROWS rows of D and every PARTS-th panel of NV vectors of
- * filters. It computes E of the strip and its halo, in local memory with zeros around it, as
- * e[K / 16][row][column][16]. Lanes are filters; a register tile is two segments of SEG adjacent pixels of a row by NV
- * vectors. The sums of a panel over BLOCK rows are transposed and finished together. With POOLS, BLOCK is 1: rows of
- * sums lie in a ring of SIDE1 rows, and are pooled first, where lanes are filters and a maximum needs no shuffles.
+ * A work-group, which has one work-item, computes a strip of ROWS rows of D for every PARTS-th panel of NV vectors of
+ * filters. It first computes E for the strip and its halo, in local memory with zeros around it, as e[K /
+ * 16][row][column][16]. Each lane computes one filter. A register tile is two segments of SEG adjacent pixels of a row
+ * by NV vectors. The sums of a panel over BLOCK rows are transposed and finished together. With POOLS, BLOCK is 1: rows
+ * of sums are kept in a ring buffer of SIDE1 rows and are pooled before they are transposed, because a maximum needs no
+ * shuffles while lanes are filters.
  *
- * P holds the weights as conv/cpu/pack_weights.cl packs them, in tiles of 16: of W1, W2 and W3, one after another.
- * S has C channels of IN1 x IN2 pixels; rows have at least SEG pixels. halo: rows and columns of zeros on each side;
- * pitch: columns of e. NDRange: ceil(POOL1 / ROWS), PARTS, N; work-group (1, 1, 1). scratch: floats of e, of a tile of
- * S (16 a channel), of K / 16 vectors, of POOL2 + 16 pixels of a panel, and of max(BLOCK, SIDE1) rows of Y and 16
- * pixels of a panel.
+ *   P       the weights W1, W2 and W3, one after another, packed by conv/cpu/pack_weights.cl in tiles of 16
+ *   halo    rows and columns of zeros on each side of e
+ *   SEG     pixels per segment
+ *   NV      vectors of filters in a register tile
  *
- * SEG: pixels of a segment. NV: vectors of filters of a register tile. */
+ * NDRange: ceil(POOL1 / ROWS), PARTS, N; work-group (1, 1, 1). scratch, in floats: e; a tile of S (16 per channel); K /
+ * 16 vectors; POOL2 + 16 pixels of a panel; max(BLOCK, SIDE1) rows of Y and 16 pixels of a panel. */
 #include "common/fields.clh"
 #include "conv/cpu/fields.clh"
 #include "conv/cpu/filter_lanes.clh"
 
 #define MOST_TAPS 49
-#define SUMMED 144 /* products of a partial sum of the squeezing filters */
+#define SUMMED 144 /* products per partial sum of the filters W1 */
 #if SEG > 4
-#define HALF 4 /* pixels of a segment that are read together */
+#define HALF 4 /* pixels per load; two loads, which may overlap, read a segment */
 #else
 #define HALF 2
 #endif
@@ -43,7 +45,7 @@ DEFINE_MULTIPLY(APART, expand, VW, 1, VW, 1)
 DEFINE_WIDE(NV)
 #endif
 
-/* x[c][16] = the pixels of two segments of S, in each of C channels. */
+/* x[c][16] = the pixels of two segments of S, at elements `first` and `second`, for each of C channels. */
 APART void pack_tile(source S, const long first, const long second, const int C, const long plane, local_floats x) {
   for (int c = 0; c < C; c++, x += VW) {
     STOREV(f32, HALF, READ(HALF, S, first + c * plane), x, 0);
@@ -55,13 +57,14 @@ APART void pack_tile(source S, const long first, const long second, const int C,
 
 /* The rows and columns of an image, and those of the strip of e in local memory with its halo. */
 typedef struct extent {
-  int in1, in2, rows, pitch, halo, segments; /* segments: of a row */
+  int in1, in2, rows, pitch, halo, segments; /* pitch: columns of e; segments: segments per row */
 } extent;
 
-/* The column of segment s of a row; the last one is moved back. */
+/* The first column of segment s. The last segment of a row overlaps the one before if the row is not a multiple of
+ * SEG. */
 static inline int column_of(const extent a, const int s) { return min(s % a.segments * SEG, a.in2 - SEG); }
 
-/* Computes e of the strip whose first row, halo included, is row `top` of the image. */
+/* Computes e of a strip. Its first row, which belongs to the halo, is row `top` of the image. */
 APART void squeeze_strip(const extent a, const int C, const int K, const int top, source S, const long S_at, weights w,
                          const float low, const float high, local_floats e, local_floats x, local_floats b,
                          local_floats tile) {

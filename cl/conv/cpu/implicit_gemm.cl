@@ -1,22 +1,25 @@
-/* conv/cpu/implicit_gemm.cl: convolution as a matrix product whose right operand (im2col) exists one panel at a time,
- * for the CPU class: any phase (conv/problem.clh).
+/* conv/cpu/implicit_gemm.cl: convolution as a matrix product, for the CPU class and any phase (conv/problem.clh). The
+ * right operand of the product (im2col) is never stored as a whole: it is built one panel at a time.
  *
- * The columns of the product are the pixels of the grid, image by image without gaps, so that small planes fill vectors
- * too. One work-item is one work-group: it takes PANELS panels of NR = NV * 16 columns, one after another, and KB of
- * the KG channels of D. It packs what a panel reads of the source, CB channels at a time, into local memory as rows
- * [c][tap][NR] with zeros outside the source, and multiplies it with packed weights (conv/cpu/pack_weights.cl) in
- * register tiles of MR rows by NV vectors. Sums stay in local memory until all channels are added; if one block has all
- * channels, only those of one tile.
+ * The columns of the product are the pixels of the phase. Pixels of all images are numbered one after another, so small
+ * planes fill vectors too. A work-group, which has one work-item, computes PANELS panels of NR = NV * 16 columns, one
+ * after another, for KB of the KG channels of D. For CB channels at a time, it packs the source elements that a panel
+ * reads to local memory as [c][tap][NR], with zeros outside of the source, and multiplies them by packed weights
+ * (conv/cpu/pack_weights.cl) in register tiles of MR rows by NV vectors. The sums stay in local memory until all
+ * channels are added. If one block has all channels, local memory holds only the sums of one register tile.
  *
- * With PHASES 2 two phases that differ in TAPS2, FIRST2 and W are computed together: the second, whose PHASE_OWN
- * is `second` and whose weights follow those of the first, makes the pixels of D beside the first's (AT2 0 and 1,
- * OUT_STRIDE2 2), so that whole rows are stored; pixels beyond FULL2 are left out.
+ * With PHASES 2, two phases are computed together, which differ only in TAPS2, FIRST2 and W. The PHASE_OWN of the
+ * second is `second`, and its weights follow those of the first. The phases compute alternate columns of D (AT2 0 and
+ * 1, OUT_STRIDE2 2), so that whole rows can be stored. Pixels beyond FULL2 are not stored.
  *
- * CB (also that of conv/cpu/pack_weights.cl), KB, PANELS, FLAT (1: the grid's pixels are adjacent in D, AT 0 and
- * OUT_STRIDE 1, so that a channel is stored as one row), STREAM (1: whole cache lines of D are written past the
- * caches), ZERO_ROWS (1: the row of D below each of the grid has no taps; it is stored too, as zeros). NDRange:
- * ceil(columns / (NR PANELS)), ceil(KG / KB), groups of the convolution; work-group (1, 1, 1). KB is a multiple of
- * MR. scratch: (CB taps + PHASES KB + 2) NR floats, and 2 MR NR with PHASES 2, for the phase with more taps. */
+ *   CB          channels per block; conv/cpu/pack_weights.cl must have used the same number
+ *   KB          channels of D per work-group, a multiple of MR
+ *   FLAT        1: the pixels of the phase are adjacent in D (AT 0, OUT_STRIDE 1), so a channel is stored as one row
+ *   STREAM      1: whole cache lines of D are written with non-temporal stores
+ *   ZERO_ROWS   1: below each row of the phase, D has a row without taps; it is stored too, as zeros
+ *
+ * NDRange: ceil(columns / (NR PANELS)), ceil(KG / KB), groups of the convolution; work-group (1, 1, 1). scratch: (CB
+ * taps + PHASES KB + 2) NR floats, and 2 MR NR more with PHASES 2; `taps` is the larger number of the two phases. */
 #include "common/cpu/register_tile.clh"
 #include "common/cpu/stream.clh"
 #include "common/epilogue.clh"
@@ -30,17 +33,19 @@ static inline int taps2_of(const int8 own) {
   return TAPS2;
 }
 
-/* columns_of_row: adjacent columns in one row of the grid. read_segment: those among them for which a tap reads inside
- * the source, as find_segments finds them. */
+/* Adjacent columns of a panel that are in one row of the phase: `count` columns from column `lane` of the panel on. The
+ * first is pixel (o0, o1, o2) of image n. */
 typedef struct columns_of_row {
   int lane, count, n, o0, o1, o2;
 } columns_of_row;
+/* Adjacent columns for which a tap reads inside of the source: `count` columns from `lane` on. The first reads element
+ * `at`. */
 typedef struct read_segment {
   int lane, count;
   long at;
 } read_segment;
 
-/* Cuts columns begin .. end - 1 where rows of the grid end; returns the number of rows. */
+/* Splits columns begin .. end - 1 at the ends of rows. Writes the parts to `list` and returns their number. */
 static int cut_columns(const long begin, const long end, const int OUT0, const int OUT1, const int OUT2,
                        __private columns_of_row *list) {
   int count = 0;
@@ -61,7 +66,8 @@ static int cut_columns(const long begin, const long end, const int OUT0, const i
 
 #define DIVIDE_UP(a, b) (((a) + (b)-1) / (b))
 
-/* Finds the segments in which the tap (t0, t1, t2) reads inside channel `channel`; returns their number. */
+/* Finds the segments in which tap (t0, t1, t2) reads inside of the source, in channel `channel`. Returns their number
+ * and sets *lanes to the number of their columns. */
 static inline int find_segments(PHASE_PARAMS, __private const columns_of_row *list, const int rows, const int t0,
                                 const int t1, const int t2, const long channel, __private read_segment *segments,
                                 __private int *lanes) {
@@ -85,14 +91,14 @@ static inline int find_segments(PHASE_PARAMS, __private const columns_of_row *li
   return found;
 }
 
-/* A segment of a row of sums, stored to D at `at + i step` within a channel. rows: 2 if the next row of D has no taps
- * and is stored too, as zeros. */
+/* A segment of a row of sums: sums lane .. lane + count - 1. Sum lane + i is stored to element at + i step of a channel
+ * of image n. rows: 2 if the next row of D is stored too, as zeros (ZERO_ROWS). */
 typedef struct store_segment {
   int lane, count, step, n, rows;
   long at;
 } store_segment;
 
-/* Finds the segments of columns begin .. end - 1; returns their number. `list` is scratch for their rows. */
+/* Writes the segments of columns begin .. end - 1 to `stores`; returns their number. `list` is scratch memory. */
 static int find_stores(PHASE_PARAMS, const int FLAT, const int ZERO_ROWS, const long begin, const long end,
                        __private columns_of_row *list, __private store_segment *stores) {
   PHASE_UNPACK
@@ -111,8 +117,8 @@ static int find_stores(PHASE_PARAMS, const int FLAT, const int ZERO_ROWS, const 
   return count;
 }
 
-/* Fills panel[c][tap][NR] with what the taps read for the listed columns, zeros outside the source, for cb channels
- * from `channel` on. */
+/* Fills panel[c][tap][NR] with the elements that the taps read for the listed columns, and zeros outside of the source.
+ * It packs cb channels from `channel` on. */
 static void fill_panel(PHASE_PARAMS, __private const columns_of_row *list, const int rows, const long channel,
                        const int cb, source S, __local float *panel) {
   PHASE_UNPACK
@@ -138,8 +144,8 @@ static void fill_panel(PHASE_PARAMS, __private const columns_of_row *list, const
   }
 }
 
-/* Prefetches what the next panel, or the next channels of this one, will read, `share` channels during each tile. For
- * phases of a single tap, which read each element once. */
+/* Prefetches the elements that the next block of channels, or the next panel, will read: `share` channels during each
+ * register tile. It is used for phases of a single tap, which read each element once. */
 typedef struct prefetcher {
   read_segment segments[NR];
   int found, next, end, share;
@@ -181,7 +187,7 @@ static inline void multiply(__global const float *a, __local const float *b, con
   TILE_STORE(sum, MR, NV, sums, NR);
 }
 
-/* row[2 NR] = the elements of two rows in turn: even, odd, even, ... */
+/* row[2 NR] = even[0], odd[0], even[1], odd[1], ... */
 static inline void interleave(__local const float *even, __local const float *odd, __local float *row) {
   UNROLL for (int v = 0; v < NV; v++) {
     const float16 x = MICA_VLOAD(VW, even, v * VW), y = MICA_VLOAD(VW, odd, v * VW);
@@ -195,9 +201,10 @@ static inline void interleave(__local const float *even, __local const float *od
   }
 }
 
-/* STORE_BY stores W adjacent elements of a row of sums to D: the segment's first goes to `at` of channel i of a
- * tile. STORE_WHILE repeats this while W elements are left. The last vector may overlap the one before, unless C is
- * read (it may be D) or results go past the caches. */
+/* STORE_BY finishes W adjacent sums of a row, from `lane` on, and stores them to D: sum `first` of the segment goes to
+ * element `at` of channel `channel + i`. STORE_WHILE repeats this while at least W sums are left. With `overlap` the
+ * last vector may overlap the one before it. That is not allowed if C is read, which may be D, or with non-temporal
+ * stores. */
 #define STORE_BY(store, W) FINISH_BY(store, W, MICA_VLOAD(W, row, lane), n, channel + i, at + (lane - first) * step)
 #define STORE_WHILE(W)                                                                                                 \
   for (; step == 1 && lane < stop && (lane + W <= stop || (overlap && count >= W)); lane += W) {                       \
@@ -219,8 +226,8 @@ APART void convolve_group(PHASE_PARAMS, const int8 second, const int8 blocking, 
   const int plane_taps = TAPS0 * TAPS1, most_taps = plane_taps * (PHASES > 1 ? max(TAPS2, taps2_of(second)) : TAPS2);
   const int tiles = DIVIDE_UP(KG, MR), k_begin = group.y * KB, k_end = min(KG, k_begin + KB);
   const long columns = (long)N * OUT0 * OUT1 * OUT2, first_column = (long)group.x * PANELS * NR;
-  /* Prefetches are for single taps only. A cache line of a plane smaller than a vector also belongs to another
-   * plane, and would be fetched twice. */
+  /* Only phases of one tap are prefetched. If a plane is smaller than a vector, its cache line also belongs to another
+   * plane and would be fetched twice, so such planes are not prefetched. */
   const bool single = plane_taps * TAPS2 == 1 && IN0 * IN1 * IN2 >= VW;
   const int k_tiles = DIVIDE_UP(k_end - k_begin, MR);
   __local float *panel = scratch, *sums_all = scratch + CB * most_taps * NR, *interleaved = sums_all + PHASES * KB * NR;

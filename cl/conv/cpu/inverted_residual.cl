@@ -6,19 +6,26 @@
  *
  * with clamp(x) = min(max(x, low), high). E and F never leave the caches of a core.
  *
- * A work-item, which is a work-group, takes a strip of ROWS rows of D and all of its channels, one panel of 16 NV
- * expanded channels at a time: a panel of E over the strip's rows of S and their halo, in local memory with zeros
- * around it; F of it; then its share of the sums of D, which wait in local memory until the last panel. Lanes are
- * channels in all of them, so a pixel's numbers are broadcast from where they are, and only D is transposed.
+ * A work-group, which has one work-item, computes a strip of ROWS rows of D with all channels. It processes one panel
+ * of 16 NV expanded channels at a time:
+ *   1. E of the panel, for the rows of S that the strip reads and their halo, in local memory with zeros around it
+ *   2. F of the panel
+ *   3. the panel's part of the sums of D, which stay in local memory until the last panel
+ * The lanes of a vector are channels in all steps. So the next step can broadcast elements from where they are stored,
+ * and only D is transposed.
  *
- * P holds the weights in the order of use (inverted_residual_pack), lanes beyond K or M as zeros: W1 [K / 16][C][16],
- * B1 [K / 16][16], W2 [K / 16][taps][16], B2, W3 [M / 16][K rounded up to 16][16], B3 [M / 16][16].
+ * P holds the weights in the order of use (inverted_residual_pack), with zeros in lanes beyond K or M: W1 [K /
+ * 16][C][16], B1 [K / 16][16], W2 [K / 16][taps][16], B2 [K / 16][16], W3 [M / 16][K rounded up to 16][16], B3 [M /
+ * 16][16].
  *
- * S has IN1 x IN2 pixels and D OUT1 x OUT2; HAS_A: 1 if A is added, else 0; pitch: columns of E in local memory.
- * NDRange: ceil(OUT1 / ROWS), N; work-group (1, 1). scratch: see `scratch` below. Rows of S have at least SEG pixels.
+ *   SEG     pixels per segment; a register tile has two segments
+ *   NV      vectors in a panel
+ *   R       rows and columns of the depthwise filter
+ *   HAS_A   1: A is added; 0: A is not read
+ *   pitch   columns of E in local memory
  *
- * SEG: pixels of a segment; a register tile has two. NV: vectors of a panel. R: rows and columns of the depthwise
- * filter. */
+ * S has IN1 x IN2 pixels and D has OUT1 x OUT2. Rows of S have at least SEG pixels. NDRange: ceil(OUT1 / ROWS), N;
+ * work-group (1, 1). scratch: see `scratch` below. */
 #include "common/fields.clh"
 #include "common/cpu/register_tile.clh"
 #include "common/transpose.clh"
@@ -36,8 +43,8 @@ static inline vec clamped(const vec x, const float low, const float high) {
   return v > high ? (vec)high : v;
 }
 
-/* sums[segments SEG][vectors] = the sum over k < steps of w[vector][k] times each pixel of channel k: SEG pixels
- * from x on, then, with two segments, SEG from y on. */
+/* sums[segments SEG][vectors] = the sum over k < steps of w[vector][k] times each pixel of channel k. The pixels are
+ * SEG pixels from x on and, with two segments, SEG pixels from y on. */
 #define DEFINE_EXPAND(segments, vectors)                                                                               \
   static inline void expand_##segments##_##vectors(const int steps, const int channel, source x, source y, weights w,  \
                                                    __private vec *sums) {                                              \
@@ -54,8 +61,8 @@ static inline vec clamped(const vec x, const float low, const float high) {
 DEFINE_EXPAND(1, 1)
 DEFINE_EXPAND(2, 1)
 
-/* d[pixel][M / 16][16] += the sum over the panel's `steps` channels of w[vector][k] f[pixel][k]. The panel's sum is
- * computed first and then added: this rounds less than one long sum. */
+/* d[pixel][M / 16][16] += the sum over the panel's `steps` channels of w[vector][k] f[pixel][k]. The sum of a panel is
+ * computed separately and then added, which gives a smaller rounding error than one long sum. */
 #define DEFINE_PROJECT(vectors)                                                                                        \
   static inline void project_##vectors(const int steps, const int next, const int pitch, __local const float *f,       \
                                        weights w, local_floats d) {                                                    \
@@ -102,8 +109,9 @@ static inline void filter_panel(const int vectors, const int rows, const int col
   }
 }
 
-/* Writes D of 16 channels and `count` adjacent pixels from `at` on; d points to the sums of the first pixel; those of
- * the next are `pitch` floats further. The last vector may overlap the one before. */
+/* Adds b3 and, if it is not null, A, and writes up to 16 channels of `count` adjacent pixels to D. d points to the sums
+ * of the first pixel; the sums of the next pixel follow `pitch` floats later. The last vector may overlap the one
+ * before it. */
 static inline void finish(__local const float *d, const int pitch, const int count, const int channels, const int plane,
                           weights b3, __global const float *A, __global float *D) {
   for (int i = 0; i < count; i += VW) {

@@ -1,31 +1,36 @@
-/* conv/cpu/pack_weights.cl: the weights of a phase (conv/problem.clh) in the order in which register tiles read them.
+/* conv/cpu/pack_weights.cl: copies the weights of a phase (conv/problem.clh) in the order in which register tiles read
+ * them.
  *
- * Channels are cut into blocks of CB, the last of which may be smaller; a block of B channels from c0 on stands at
+ * Channels are divided into blocks of CB; the last block may be smaller. For c in a block of B channels from c0 on:
  *
  *   P[((g tiles CG + tiles c0 + (k / MR) B + c - c0) taps + t) MR + k % MR] =
  *       W[first + g w_group + k w_k + c w_c + t0 w_tap0 + t1 w_tap1 + t2 w_tap2]
  *
- * with tiles = ceil(KG / MR); rows beyond KG are 0. P is float; W has `count` elements from `first` on. PART rows of a
- * tile are packed at a time: tiles of 8 rows and more share a program, which has PART 8.
- * NDRange: blocks * tiles, groups of the convolution, 1; work-group (1, 1, 1).
+ * with tiles = ceil(KG / MR). Rows beyond KG are 0. P is float. W has `count` elements from `first` on. PART rows of a
+ * tile are packed at a time. PART is 8 for all tiles of 8 and more rows, so that they share a program.
  *
- * If neighbours in W are needed together, vectors are read along each row of a part and transposed. */
+ * If adjacent elements of a row of W are also needed one after another in P, vectors are read along the rows of a part
+ * and transposed.
+ *
+ * NDRange: blocks * tiles, groups of the convolution, 1; work-group (1, 1, 1). */
 #include "common/fields.clh"
 #include "common/simd.clh"
 #include "common/transpose.clh"
 #include "conv/fields.clh"
 
-#define AHEAD 8                /* channels are prefetched this far ahead: in a backward pass each is on another page */
-#define AHEAD_ROW (4 * VW)     /* elements of a row are prefetched this far ahead */
+#define AHEAD 8                /* prefetch distance in channels; in a backward pass each channel is on another page */
+#define AHEAD_ROW (4 * VW)     /* prefetch distance in elements of a row */
 #define TR (PART <= 4 ? 4 : 8) /* rows that are transposed together */
 
-/* The rows of a part: where they begin in W, the elements left from there, their distance and how many exist. */
+/* The rows of a part: W points to the first one, `left` elements can be read from there, rows are `row` elements apart,
+ * and `rows` of them exist. */
 #define ROWS_PARAMS source W, const long left, const long row, const int rows
 #define ROWS W, left, row, rows
 
 DEFINE_INTERLEAVE(float16)
 
-/* P[j * MR + i] = element at + offset[j] of row i, for j < length and i < stored; offsets are below VW. */
+/* P[j * MR + i] = element at + offset[j] of row i, for j < length and i < stored; 0 for i >= rows. Offsets are below
+ * VW. */
 APART void pack_near(ROWS_PARAMS, const long at, const int length, __private const int offset[VW], const int stored,
                      const int MR, __global float *P) {
   float16 x[TR];
@@ -48,7 +53,7 @@ APART void pack_near(ROWS_PARAMS, const long at, const int length, __private con
       for (int i = 0; i < stored; i++) P[i] = columns[offset[j]][i];
 }
 
-/* P[i] = element `at` of row i, for i < stored. */
+/* P[i] = element `at` of row i, for i < stored; 0 for i >= rows. */
 static inline void pack_one(ROWS_PARAMS, const long at, const int stored, __global float *P) {
   if (rows == PART && row == 1)
     UNROLL for (int i = 0; i < PART; i++) P[i] = READ(1, W, at + i);
@@ -58,7 +63,7 @@ static inline void pack_one(ROWS_PARAMS, const long at, const int stored, __glob
     for (int i = 0; i < stored; i++) P[i] = i < rows ? READ(1, W, at + i * row) : 0.0f;
 }
 
-/* The distance in W from the first tap to tap number t. */
+/* The number of elements of W from the first tap to tap t. */
 static inline long offset_of(const int t, const int8 size, const long8 stride) {
   UNPACK_INTS(PACK_WEIGHTS_SIZE, size)
   UNPACK_LONGS(WEIGHTS_STRIDES, stride)
@@ -66,8 +71,8 @@ static inline long offset_of(const int t, const int8 size, const long8 stride) {
   return row / TAPS1 * w_tap0 + row % TAPS1 * w_tap1 + t % TAPS2 * w_tap2;
 }
 
-/* Packs one tile of rows and one block of channels, of group g of the convolution: block = tile + tiles * number of the
- * block of channels. */
+/* Packs one tile of rows and one block of channels for group g of the convolution. `block` is tile + tiles * index of
+ * the block of channels. */
 APART void pack_block(source W, const int8 size, const long8 stride, const int block, const long g, __global float *P) {
   UNPACK_INTS(PACK_WEIGHTS_SIZE, size)
   UNPACK_LONGS(WEIGHTS_STRIDES, stride)
@@ -77,8 +82,9 @@ APART void pack_block(source W, const int8 size, const long8 stride, const int b
   const long left = count - skipped;
   W += skipped;
   P += (g * tiles * CG + (long)tiles * c0 + (long)tile * (c_end - c0)) * taps * MR;
-  /* Elements of W that are read together: all taps of a channel if a vector reaches them, otherwise the taps of a
-   * filter row. In rows without gaps, as many as a vector holds. */
+  /* `together` is the number of elements of W that are read with one vector. If a row of W has no gaps, it is the
+   * length of a vector. Otherwise it is all taps of a channel if a vector contains them, else the taps of one filter
+   * row if a vector contains those, else 1. */
   const long reach2 = (TAPS2 - 1) * w_tap2, reach = (TAPS0 - 1) * w_tap0 + (TAPS1 - 1) * w_tap1 + reach2;
   const bool dense = taps > 0 && reach == taps - 1 && w_c == taps;
   const int together = dense ? VW : reach < VW ? taps : reach2 < VW ? TAPS2 : 1;

@@ -1,25 +1,28 @@
 /* conv/cpu/tiles.cl: forward convolution of bf16 in two dimensions, without groups, on the matrix unit of Intel's CPUs
  * (common/cpu/tiles.clh).
  *
- * A work-group of one work-item takes `rows` rows of a result by `panels` panels of 32 filters. It packs what these
- * read of S into local memory, in words of two channels of a pixel:
+ * A work-group of one work-item computes `rows` rows of a result by `panels` panels of 32 filters. It packs the
+ * elements of S that these rows read to local memory, in words of two channels of a pixel:
  *
  *   words[w][phase][i][j]    channels 2 w and 2 w + 1 of pixel ((row0 + i) ST1 + phase / phases2 - PA1,
  *                                                               j ST2 + phase % phases2 - PA2)
  *
- * zeros outside S. Pixels that a tap reads for adjacent results are adjacent there. A row of a tile of B is one word of
- * 16 pixels, and its next row is `plane` words further. Column j of the product is pixel (j / pitch, j % pitch); those
- * beyond O2 are computed and dropped. Sums run over the taps and, of each, over chunks of `words` words, as
- * matmul/cpu/amx.cl says.
+ * with zeros outside of S. A phase is the pixels with one value of row % ST1 and column % ST2. So the pixels that a tap
+ * reads for adjacent results are adjacent in `words`, and they are the columns of B: a row of a tile of B is the word w
+ * of 16 adjacent pixels, and the next row is `plane` words further. Column j of the product is pixel (j / pitch, j %
+ * pitch) of the result; columns with j % pitch >= O2 are computed but not stored. Sums run over the taps and, for each
+ * tap, over chunks of `words` words, as in matmul/cpu/amx.cl.
  *
- * P is the filters, packed by matmul/cpu/amx_pack.cl with a tap as a matrix: P[tap][panel][chunk][32][words], `steps`
- * words a row. height: rows of a phase; pitch: its columns; plane: words of all phases, or more; phases1, phases2: how
- * many phases there are in the height and in the width.
+ * P holds the filters, packed by matmul/cpu/amx_pack.cl as one matrix per tap: P[tap][panel][chunk][32][words].
  *
- *   MICA_HAS_AMX  1 the instructions, 0 an emulation
+ *   steps              words along the channels of S
+ *   height, pitch      rows and columns of a phase
+ *   plane              words of all phases, or more
+ *   phases1, phases2   the number of phases along the height and along the width
+ *   MICA_HAS_AMX       1: uses the instructions; 0: emulates them
  *
- * scratch: steps * plane + 64 words. NDRange: groups of one work-item, ceil(O1 / rows) by ceil(all panels / panels)
- * by N. */
+ * scratch: steps * plane + 64 words. NDRange: groups of one work-item, ceil(O1 / rows) by ceil(all panels / panels) by
+ * N. */
 #include "common/finish.clh"
 #include "common/group.clh"
 #include "common/cpu/prefetch.clh"
@@ -28,7 +31,8 @@
 
 #define SIDE 32
 
-/* to[j] = elements j * step of two channels as a word; `kept` masks the bits of the second one. */
+/* pack_words: to[j] = element j * step of two channels as one word, for j < count. `kept` is the mask of the second
+ * channel's bits, 0 if there is no second channel. MICA_WORDS does it for n words from j on, with step 1. */
 #define MICA_WORDS(n, j)                                                                                               \
   MICA_PASTE(vstore, n)                                                                                                \
   (MICA_AS(uint, n, MICA_PASTE(vload, n)(0, even + (j))) |                                                             \
@@ -45,7 +49,8 @@ static inline void pack_words(__global const ushort *even, __global const ushort
     MICA_WORDS(4, count - 4);
   } else if (step == 2 && count >= 8) {
     for (;; j = min(j + 8, count - 8)) {
-      /* Two loads, because one could reach beyond the last pixel. */
+      /* Eight pixels at step 2 need 15 elements. Two overlapping loads of 8 read exactly these; one load of 16 could
+       * read beyond the last pixel. */
       const ushort8 e0 = vload8(0, even + 2 * j), e1 = vload8(0, even + 2 * j + 7);
       const ushort8 o0 = vload8(0, odd + 2 * j), o1 = vload8(0, odd + 2 * j + 7);
       vstore8(convert_uint8((ushort8)(e0.even, e1.odd)) | (convert_uint8((ushort8)(o0.even, o1.odd)) << 16 & kept), 0,
@@ -95,13 +100,14 @@ static void pack_image(CONV_PARAMS, const int8 shape, const int phases2, const i
   }
 }
 
-/* A run of a tile's columns that are pixels: `count` columns from `lane` on, pixels from number `to` on. */
+/* Adjacent columns of a tile that are stored: `count` columns from `lane` on. They are the stored columns number `to`
+ * and following of the tile. */
 typedef struct kept_columns {
   int lane, count, to;
 } kept_columns;
 
-/* Lists the runs of columns that are pixels among columns begin .. end - 1; returns the number of runs. *all becomes
- * the number of columns in them. */
+/* Lists the runs of stored columns (j % pitch < width) among columns begin .. end - 1. Returns the number of runs, and
+ * sets *all to the number of columns in them. */
 static int find_kept(const int begin, const int end, const int pitch, const int width, __private kept_columns *list,
                      __private int *all) {
   int found = 0;

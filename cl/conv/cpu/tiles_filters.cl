@@ -1,12 +1,13 @@
-/* conv/cpu/tiles_filters.cl: filters W[k][c][tap] of bf16 as conv/cpu/tiles_n.cl reads them, one matrix per tap, in the
- * order of matmul/cpu/amx_pack.cl, which would read each tap's elements one by one:
+/* conv/cpu/tiles_filters.cl: packs filters W[k][c][tap] of bf16 for conv/cpu/tiles_n.cl, as one matrix per tap. It
+ * packs the taps1 by taps2 taps from (first1, first2) on. The order is that of matmul/cpu/amx_pack.cl, which would have
+ * to read the elements of a tap one by one:
  *
  *   BACK 0   columns are filters, sums run over channels   P[tap][panel of 32 filters][word][32]
  *   BACK 1   rows are channels, sums run over filters      P[tap][panel of 32 channels][chunk][32][words]
  *
- * of the taps1 by taps2 taps from (first1, first2) on. Sums have `steps` words, with zeros past the last channel (BACK
- * 1: filter). Rows of channels past the last are not written. buffer: 16 * taps * 32 elements. NDRange: groups of one
- * work-item, ceil(channels / 16), ceil(filters / 32), 1. */
+ * Sums have `steps` words, with zeros after the last channel (BACK 1: filter). With BACK 1, rows after the last channel
+ * are not written. buffer: 16 * taps * 32 elements. NDRange: groups of one work-item, ceil(channels / 16), ceil(filters
+ * / 32), 1. */
 #include "common/fields.clh"
 #include "common/group.clh"
 #include "common/transpose.clh"
@@ -15,7 +16,7 @@
 #define SIDE 32
 #define UNROLL _Pragma("unroll")
 
-/* to[j * SIDE + i] = element j of filter i, of 16 filters; only `there` of them exist. */
+/* to[j * SIDE + i] = element j of filter i, for i < 16 and j < length; 0 for i >= there, filters that do not exist. */
 static inline void transpose_filters(__global const ushort *W, const long row, const int there, const int length,
                                      __local ushort *to) {
   if (there < 16 || length < 16) {

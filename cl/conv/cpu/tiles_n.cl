@@ -1,19 +1,19 @@
 /* conv/cpu/tiles_n.cl: convolution of bf16 in two dimensions, without groups, forward or backward to the data, on the
- * matrix unit of Intel's CPUs (common/cpu/tiles.clh), over images: a tile is 16 images of one pixel, so that taps
- * beyond an edge, strides and dilation cost nothing, and planes of few pixels fill it.
+ * matrix unit of Intel CPUs (common/cpu/tiles.clh). A tile holds one pixel of 16 images. So taps beyond an edge,
+ * strides and dilation cost nothing, and planes of few pixels fill the tiles.
  *
  *   BACK 0   D = y of S = x     rows of a product are images, columns filters, sums run over channels
  *   BACK 1   D = x of S = y     rows are channels, columns images, sums run over filters
  *
- * X is S as one matrix per pixel, packed by matmul/cpu/amx_pack.cl with `steps` words of which a tile takes `words`:
- * X[pixel][block of 32 images], rows of A or columns of B. W is the filters as one matrix per tap, packed likewise by
- * conv/cpu/tiles_filters.cl: W[tap][panel] of 32 channels of D, columns of B or rows of A, of the taps1 by taps2 taps
- * from (first1, first2) on; all others read padding alone.
+ *   X    S as one matrix per pixel, X[pixel][block of 32 images], packed by matmul/cpu/amx_pack.cl. Sums have `steps`
+ *        words; a tile takes `words` of them. A block is rows of A (BACK 0) or columns of B
+ *   W    the filters as one matrix per tap, W[tap][panel of 32 channels of D], packed by conv/cpu/tiles_filters.cl. A
+ *        panel is columns of B (BACK 0) or rows of A. W has only the taps1 by taps2 taps from (first1, first2) on; all
+ *        other taps read only padding
+ *   MICA_HAS_AMX  1: uses the instructions; 0: emulates them
  *
- *   MICA_HAS_AMX  1 the instructions, 0 an emulation
- *
- * A work-group of one work-item takes `panels` panels by `strips` strips of 16 pixels of D by 32 images. sums: 16 *
- * PITCH floats. NDRange: ceil(strips of D / strips), ceil(panels of D / panels), ceil(N / 32). */
+ * A work-group of one work-item computes `panels` panels by `strips` strips of 16 pixels of D, for 32 images. sums: 16
+ * * PITCH floats. NDRange: ceil(strips of D / strips), ceil(panels of D / panels), ceil(N / 32). */
 #include "common/finish.clh"
 #include "common/group.clh"
 #include "common/cpu/tiles.clh"
@@ -22,11 +22,11 @@
 
 #define SIDE 32
 #define STRIP 16
-#define PITCH (SIDE * SIDE + 16) /* not a multiple of a page: lines a page apart share a set of the cache */
+#define PITCH (SIDE * SIDE + 16) /* not a multiple of a page: cache lines a page apart compete for one cache set */
 #define UNROLL _Pragma("unroll")
 #define DIVIDE_UP(a, b) (((a) + (b)-1) / (b))
 
-/* The pixel of S, along one dimension of `pixels` pixels, that tap r reads for pixel o of D; -1 for padding. */
+/* In one dimension: the pixel of S that tap r reads for pixel o of D; -1 if it reads padding. S has `pixels` pixels. */
 static inline int source_of(const int o, const int r, const int step, const int pad, const int dilation,
                             const int pixels) {
 #if BACK
@@ -75,7 +75,8 @@ CPU_KERNEL conv_cpu_tiles_n(CONV_PARAMS, const int8 shape, __global const uint *
         }
         BLOCK_STORE(to, SIDE);
       }
-      /* Turns sums [pixel][row][column] into pixels of each row and column. */
+      /* Transposes the sums from [pixel][row][column] to [row][column][pixel], so that adjacent pixels are stored
+       * together. */
       for (int i = 0; i < SIDE; i++)
         for (int j0 = 0; j0 < SIDE; j0 += 16) {
           float16 x[16];

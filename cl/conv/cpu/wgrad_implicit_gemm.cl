@@ -2,22 +2,23 @@
  *
  *   dW[k][c][r] = sum over images and output pixels o of dY[k][o] X[c][o stride - pad + r dilation]
  *
- * One work-item is one work-group. It owns PANELS panels of NR = NV * VW channels of one operand and BLOCK tiles of MR
- * rows of the other, for one part of the pixels. Chunk after chunk of pixels and panel after panel, it packs the
- * panel's operand as [pixel][NR], so that lanes are channels, and for each tap lists the pixels for which the tap
- * reads inside X: padding costs nothing. Then each tile adds, in registers, a broadcast row times a panel vector for
- * each pixel of the list. PANEL says which operand is packed:
+ * A work-group, which has one work-item, computes PANELS panels of NR = NV * VW channels of one operand by BLOCK tiles
+ * of MR rows of the other operand, for one part of the pixels. For each chunk of pixels and each panel, it
+ *   1. packs the panel's operand as [pixel][NR], so that lanes are channels
+ *   2. lists, for each tap, the pixels for which the tap reads inside of X, so that padding costs nothing
+ *   3. adds, for each tile and each pixel of the list, a broadcast element of each row times a vector of the panel
  *
- *   PANEL_X (1)        rows are filters, read from dY in place; for a single tap with a stride only those elements of X
- *                      that it reads are packed
- *   PANEL_Y (2)        rows are input channels, read from X in place, at any stride
- *   PANEL_Y_TAPS (3)   for few input channels: rows are (channel, tap) pairs, read from a padded copy of X's rows.
- *                      Planes of depth 1 only; one list serves all taps
+ * PANEL says which operand is packed:
+ *   PANEL_X (1)        X is packed. Rows are filters, read from dY where it is. For a single tap with a stride, only
+ *                      the elements of X that it reads are packed
+ *   PANEL_Y (2)        dY is packed. Rows are input channels, read from X where it is, at any stride
+ *   PANEL_Y_TAPS (3)   dY is packed, for few input channels. Rows are (channel, tap) pairs, read from a padded copy of
+ *                      X's rows, so that one list serves all taps. Only for planes of depth 1
  *
- * A chunk is either `slices` whole images, or `rows` rows of one image; with PANEL_Y and one row it may be only
- * `columns` columns of this row. In the scratch the copy of X begins at copy_at, the lists at lists_at. An image here
- * is a slice (n, o0) of depth 1: the depth taps are an outer loop. T holds float sums [PARTS][groups *
- * panels][tiles][taps][MR][NR], to be added by conv_wgrad_reduce; rows and lanes beyond the operands may hold anything.
+ * A chunk is `slices` whole slices, or `rows` rows of one slice, or, with PANEL_Y and one row, `columns` columns of
+ * this row. A slice is a plane (n, o0) of one image; the depth taps are an outer loop. In `scratch` the copy of X
+ * begins at copy_at and the lists at lists_at. T holds float sums [PARTS][groups * panels][tiles][taps][MR][NR], which
+ * conv_wgrad_reduce adds up. Rows and lanes beyond the operands are undefined.
  *
  * NDRange: groups * ceil(panels / PANELS), ceil(tiles / BLOCK), PARTS; work-group (1, 1, 1). */
 #include "common/cpu/register_tile.clh"
@@ -33,7 +34,7 @@ DEFINE_INTERLEAVE(float8)
 
 #define PACK_AHEAD (4 * VW)
 
-/* to[i][NR] = element i of each of `channels` planes. Lanes without a plane repeat the last plane. */
+/* to[i][c] = element i of plane c, for i < count and c < NR. Lanes from `channels` on repeat the last plane. */
 static inline void pack_panel(source from, const long plane, const int channels, const int count, __local float *to) {
   if (count < VW) {
     for (int i = 0; i < count; i++)
@@ -52,8 +53,8 @@ static inline void pack_panel(source from, const long plane, const int channels,
     }
 }
 
-/* Like pack_panel, for elements that are `step` apart. `readable` elements follow `from`. May write 8 rows of the
- * panel if count is below 8. */
+/* Does the same as pack_panel for elements that are `step` apart. `readable` elements exist from `from` on. If count is
+ * below 8, it may write 8 rows of the panel. */
 static inline void pack_strided(source from, const long plane, const int channels, const int step, const int count,
                                 const long readable, __local float *to) {
   if (step != 2 || (channels - 1) * plane + 2 * max(count, 8) > readable) {
@@ -75,13 +76,13 @@ static inline void pack_strided(source from, const long plane, const int channel
   }
 }
 
-/* The first o of at least `from` with o * stride + offset >= bound. */
+/* The smallest o >= from with o * stride + offset >= bound. */
 static inline int first_at(const int bound, const int offset, const int stride, const int from) {
   return max(from, bound > offset ? (bound - offset + stride - 1) / stride : 0);
 }
 
-/* The extent of a chunk: slices s_begin .. s_end - 1, numbered n * O0 + o0; rows o_begin .. o_end - 1 of each, from
- * column c_begin to c_end - 1. They read rows i_begin .. i_end - 1 of x. */
+/* The pixels of a chunk: slices s_begin .. s_end - 1 (numbered n * O0 + o0), rows o_begin .. o_end - 1 and columns
+ * c_begin .. c_end - 1 of each slice. They read rows i_begin .. i_end - 1 of x. */
 typedef struct chunk {
   int s_begin, s_end, o_begin, o_end, c_begin, c_end, i_begin, i_end;
 } chunk;
@@ -102,17 +103,17 @@ static inline chunk chunk_at(CONV_PARAMS, const int slices, const int rows, cons
   return c;
 }
 
-/* The plane of x that slice s reads by the depth tap r0. */
+/* The plane of x that depth tap r0 of slice s reads; it may be outside of x. */
 #define DEPTH_AT(s, r0) ((s) % O0 * ST0 - PA0 + (r0)*DI0)
 #define INSIDE(i, extent) ((i) >= 0 && (i) < (extent))
 
-/* COMPACT: packs only the pixels of x that the single tap reads. Otherwise whole rows are packed, and with STRIDED
- * reads skip pixels. */
+/* COMPACT 1: only the pixels of x that the single tap reads are packed. STRIDED 1: whole rows of x are packed, and
+ * reads of the packed rows skip pixels. */
 #define COMPACT (PANEL == PANEL_X && R1 * R2 == 1 && ST1 * ST2 > 1)
 #define STRIDED (PANEL == PANEL_X && !COMPACT)
 
-/* Packs the operand of the panel for a chunk and the depth tap r0: channels from `channel` of group g on. `from` is the
- * group's first element. */
+/* Packs the panel of NR channels from `channel` of group g on, for a chunk and the depth tap r0. `from` points to the
+ * first element of the group. */
 static inline void pack_chunk(CONV_PARAMS, const chunk at, const int r0, const int g, const int channel, source from,
                               __local float *to) {
   CONV_UNPACK
@@ -156,8 +157,9 @@ static void copy_rows(CONV_PARAMS, const chunk at, source x, const int high, con
 }
 #endif
 
-/* Lists the pixels for which the tap (r0, r1, r2) reads inside x: in a_list the element of the rows' operand, counted
- * from the chunk's first image, in b_list that of the packed operand. Returns their number. */
+/* Lists the pixels for which tap (r0, r1, r2) reads inside of x, and returns their number. For each pixel, a_list gets
+ * the index of the element in the operand of the rows, counted from the chunk's first image; b_list gets the offset in
+ * the packed operand. */
 static inline int list_pixels(CONV_PARAMS, const chunk at, const int r0, const int r1, const int r2,
                               __local int *a_list, __local int *b_list) {
   CONV_UNPACK
@@ -195,7 +197,7 @@ typedef __local const float *row_t;
 #else
 typedef source row_t;
 #define A_ELEMENT(i, at) READ(1, a[i], at)
-/* Prefetches for the next tile, whose rows are MR planes further. */
+/* Prefetches the element at `at` of row i of the next tile, whose rows are MR planes further. */
 #define A_AHEAD(i, at) PREFETCH_READ(a[i] + (at) + ahead)
 #endif
 #define AHEAD_STEP 16
@@ -222,7 +224,8 @@ static inline void add_products(__private const row_t *a, const long ahead, __lo
 }
 
 #if PANEL == PANEL_Y_TAPS
-/* Makes one list of pixels for all taps: offsets into the padded copy of x, at the first tap, and into the panel. */
+/* Makes one list of pixels for all taps: a_list gets the offset of the first tap in the padded copy of x, b_list the
+ * offset in the panel. Returns the number of pixels. */
 static int list_copied(CONV_PARAMS, const chunk at, const int high, const int wide, __local int *a_list,
                        __local int *b_list) {
   CONV_UNPACK

@@ -1,16 +1,16 @@
 /* conv/cpu/wgrad_tiles.cl: weight gradient of convolutions of bf16 in two dimensions, without groups, on the matrix
- * unit of Intel's CPUs (common/cpu/tiles.clh). Sums run over images, 32 to a tile, and over pixels: a tap just means
- * another pixel of x, for any strides, dilation and padding.
+ * unit of Intel CPUs (common/cpu/tiles.clh). Sums run over images, 32 per tile, and over pixels. A tap only selects
+ * another pixel of x, so any strides, dilation and padding are possible.
  *
- * Y is dy as matrices of filters by images, X is x as matrices of images by channels, one matrix per pixel, both packed
- * by matmul/cpu/amx_pack.cl with `steps` words of two images of which a tile takes `words`: Y[pixel][panel of 32
- * filters], rows of A, and X[pixel][panel of 32 channels], columns of B.
+ *   Y    dy as one matrix of filters by images per pixel: Y[pixel][panel of 32 filters], rows of A
+ *   X    x as one matrix of images by channels per pixel: X[pixel][panel of 32 channels], columns of B
+ *   MICA_HAS_AMX  1: uses the instructions; 0: emulates them
  *
- *   MICA_HAS_AMX  1 the instructions, 0 an emulation
+ * matmul/cpu/amx_pack.cl packs Y and X. Sums have `steps` words of two images; a tile takes `words` of them.
  *
- * A work-group of one work-item takes 32 filters by 32 channels and all taps, and walks over blocks of `rows` rows of
- * y, whose operands stay in its second level cache from tap to tap. sums: taps * PITCH floats, then LINES lines of 32 *
- * taps + 16. NDRange: panels of channels, panels of filters, 1. */
+ * A work-group of one work-item computes 32 filters by 32 channels, for all taps. It loops over blocks of `rows` rows
+ * of y, whose operands stay in the second level cache from tap to tap. sums: taps * PITCH floats, then LINES lines of
+ * 32 * taps + 16. NDRange: panels of channels, panels of filters, 1. */
 #include "common/finish.clh"
 #include "common/group.clh"
 #include "common/cpu/tiles.clh"
@@ -18,13 +18,13 @@
 #include "conv/problem.clh"
 
 #define SIDE 32
-#define LINES 4                  /* rows of filters that are rearranged at a time */
-#define PITCH (SIDE * SIDE + 16) /* floats from a tap's sums to the next tap's; not a multiple of a page */
+#define LINES 4                  /* filters whose sums are transposed at a time */
+#define PITCH (SIDE * SIDE + 16) /* floats from the sums of a tap to those of the next; not a multiple of a page */
 #define UNROLL _Pragma("unroll")
 #define DIVIDE_UP(a, b) (((a) + (b)-1) / (b))
 
-/* The output pixels, from *begin to below the result, whose tap r reads inside x along one dimension: those o in from
- * .. to - 1 with 0 <= o step + shift < pixels. */
+/* In one dimension: the range of output pixels o in from .. to - 1 for which a tap reads inside of x, that is 0 <= o
+ * step + shift < pixels. The range is *begin .. result - 1. */
 static inline int reached(const int from, const int to, const int shift, const int step, const int pixels,
                           __private int *begin) {
   *begin = max(from, shift < 0 ? DIVIDE_UP(-shift, step) : 0);
@@ -83,11 +83,12 @@ CPU_KERNEL conv_cpu_wgrad_tiles(CONV_PARAMS, const int8 shape, __global const ui
       BLOCK_STORE(to, SIDE);
     }
   TILES_END;
-  /* Turns the sums from [tap][channel] into [channel][tap], the order of the filters. */
+  /* Transposes the sums from [tap][channel] to [channel][tap], the order of filters in memory. */
   __local float *line = sums + taps * PITCH;
   const int length = min(SIDE, CG - c0) * taps, pitch = SIDE * taps + 16;
   for (int i0 = 0; i0 < min(SIDE, KG - k0); i0 += LINES) {
-    /* All lines are stored before they are read, because a load waits if it covers several recent stores. */
+    /* Several lines are written before they are read, because a load has to wait if its bytes come from several recent
+     * stores. */
     for (int i = 0; i < LINES; i++)
       for (int c = 0; c < SIDE; c += 16) weave(sums + (i0 + i) * SIDE + c, taps, line + i * pitch + c * taps);
     for (int i = 0; i < min(LINES, KG - k0 - i0); i++) {

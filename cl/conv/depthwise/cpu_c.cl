@@ -3,21 +3,22 @@
  *
  *   D[n][k][p][q] = sum over r, s of U[n][k / KG][FIRST1 + p ROW_STEP + r DI1][FIRST2 + q STEP2 + s DI2] W[k][r][s]
  *
- * U is the source S (IN1 x IN2) with UP1 - 1 zeros between its rows and UP2 - 1 between its columns, and zeros outside.
- * Forward, UP1 and UP2 are 1; backward to the data ROW_STEP and STEP2 (COLUMN_STEP) are 1, UP1 and UP2 the strides, and
- * FLIP rotates the filter by 180 degrees.
+ * U is the source S (IN1 x IN2) with UP1 - 1 zeros between its rows, UP2 - 1 zeros between its columns, and zeros
+ * outside. In the forward pass UP1 and UP2 are 1. In the backward pass to the data ROW_STEP and STEP2 are 1, UP1 and
+ * UP2 are the strides, and FLIP rotates the filter by 180 degrees.
  *
- * A work-item, which is a work-group, takes 16 channels of D, `rows` rows of it and `images` images in turn. It packs
- * what it reads of U into local memory, transposed so that lanes are channels: a vector of results then takes one load
- * and one multiply-add for each tap, whatever stride and width. Results are collected in local memory and transposed
- * back.
+ * A work-group, which has one work-item, computes 16 channels and `rows` rows of D, for `images` images, one after
+ * another. It packs the elements of U that it reads to local memory, transposed so that lanes are channels. So a vector
+ * of results takes one load and one multiply-add per tap, for any stride and width. Results are collected in local
+ * memory and transposed back.
  *
- * The filter is R1 x R2 or, if TAPS is not 0, TAPS x TAPS; DI2 is then 1. U_ROWS, U_PITCH: height and pitch of the
- * packed part of U. NDRange: ceil(OUT1 / rows), ceil(K / 16), ceil(N / images); work-group (1, 1, 1). scratch: vectors
- * of 16 floats, R1 R2 for the filters, U_ROWS U_PITCH + 3 STEP2 + 1 for U, rows OUT2 + 16 for results, and an int for
- * each pixel of S that is read and 15.
+ *   TAPS              the filter is TAPS x TAPS and DI2 is 1; 0: it is R1 x R2
+ *   STEP              STEP2 if it is 1 or 2; 0: STEP2 is COLUMN_STEP
+ *   U_ROWS, U_PITCH   height and pitch of the packed part of U
  *
- * STEP: STEP2 if it is 1 or 2; 0: any. */
+ * NDRange: ceil(OUT1 / rows), ceil(K / 16), ceil(N / images); work-group (1, 1, 1). scratch, in vectors of 16 floats:
+ * R1 R2 for the filters, U_ROWS U_PITCH + 3 STEP2 + 1 for U, rows OUT2 + 16 for results; then one int per pixel of S
+ * that is read, and 15 more. */
 #include "common/fields.clh"
 #include "common/finish.clh"
 #include "common/simd.clh"
@@ -25,10 +26,11 @@
 #include "conv/fields.clh"
 
 #define BLOCK 4        /* adjacent results that are computed together */
-#define AHEAD (4 * VW) /* pixels of a plane are prefetched this far ahead */
+#define AHEAD (4 * VW) /* prefetch distance in pixels of a plane */
 #define STEP2 (STEP ? STEP : COLUMN_STEP)
 
-/* target[p] = the element of U that pixel p of rows begin .. end - 1 of S becomes; `unread` if no tap reads it. */
+/* target[p] = the index in packed U of pixel p of rows begin .. end - 1 of S; `unread`, the index of an extra element,
+ * if the pixel is outside of the packed part. */
 static void find_targets(const int IN2, const int8 step, const int8 filter, const int top, const int begin,
                          const int end, const int unread, __local int *target) {
   UNPACK_INTS(DEPTHWISE_C_STEP, step)
@@ -42,7 +44,8 @@ static void find_targets(const int IN2, const int8 step, const int8 filter, cons
   for (int i = 0; i < VW - 1; i++) target[p++] = unread;
 }
 
-/* Packs `pixels` pixels of 16 planes into U, transposed. S has `count` elements; nothing after them is read. */
+/* u[target[p]] = pixel p of each of 16 planes, for p < pixels. planes[i] is the index in S of the first pixel of plane
+ * i. S has `count` elements, and nothing is read after them. */
 static void pack_planes(source S, __private const long planes[VW], const int pixels, const long count,
                         __local const int *target, __local float16 *u) {
   for (int p = 0; p < min(pixels, AHEAD); p += VW)
@@ -63,7 +66,8 @@ static void pack_planes(source S, __private const long planes[VW], const int pix
   }
 }
 
-/* Computes BLOCK adjacent results; `u` is the first element that the first one reads. */
+/* Computes BLOCK adjacent results of 16 channels. u points to the element that the first tap of the first result
+ * reads. */
 static inline void correlate(__local const float16 *u, __local const float16 *w, const int8 step, const int8 filter,
                              __private float16 sums[BLOCK]) {
   UNPACK_INTS(DEPTHWISE_C_STEP, step)
@@ -105,7 +109,7 @@ CPU_KERNEL conv_depthwise_cpu_c(const int8 size, const int8 step, const int8 fil
     long planes[VW];
     for (int i = 0; i < VW; i++) planes[i] = (n * G + min(k0 + i, K - 1) / KG) * plane + (long)begin * IN2;
     pack_planes(S + S_at, planes, pixels, N * G * plane, target, u);
-    for (int p = 0; p < height; p++) /* The next row overwrites what the last block has beyond its row. */
+    for (int p = 0; p < height; p++) /* If a block reaches beyond its row, the next row overwrites the surplus. */
       for (int q = 0; q < OUT2; q += BLOCK) {
         float16 sums[BLOCK];
         correlate(u + p * ROW_STEP * U_PITCH + q * STEP2, w, step, filter, sums);

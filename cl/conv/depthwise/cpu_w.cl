@@ -2,19 +2,21 @@
  *
  *   D[n][k][p][q] = sum over r, s < TAPS of S[n][k][p STRIDE + r - pad1][q STRIDE + s - pad2] W[k][r][s]
  *
- * with zeros outside S, whose planes are IN1 x IN2. Backward to the data S is y, D is x and FLIP rotates the filter by
- * 180 degrees; with stride 2 (OUT_STRIDE 2) D has two phases in each dimension, which read different taps:
+ * with zeros outside S, whose planes are IN1 x IN2. In the backward pass to the data S is y, D is x and FLIP rotates
+ * the filter by 180 degrees. With stride 2 (OUT_STRIDE 2) D then has two phases in each dimension, which read different
+ * taps:
  *
  *   D[p][q] = sum over r, s with p + pad - r and q + pad - s even of S[(p + pad - r) / 2][(q + pad - s) / 2] W[r][s]
  *
- * Rows are stored whole vectors at a time, and the next row overwrites what a vector has beyond its row. Nothing would
- * overwrite the surplus of a work-item's last plane, and if beta is not 0, C's elements there are still needed. Such
- * planes are collected in local memory and stored exactly. So are planes that are written past the caches, if their
- * rows are not whole cache lines.
+ * Usually rows are stored in whole vectors, and the next row overwrites the elements that a vector writes beyond its
+ * row. In these cases a plane is instead collected in local memory and stored exactly:
+ *   - the last planes of a work-item, because nothing would overwrite the surplus;
+ *   - if alpha is not 1 or beta is not 0, because elements of C in the surplus are still needed;
+ *   - with non-temporal stores, if rows are not whole cache lines.
  *
- * A work-item, which is a work-group, takes PLANES consecutive planes of ALL_PLANES, of K channels each image;
- * STREAM: results are written past the caches. NDRange: ceil(ALL_PLANES / PLANES), 1, 1; work-group (1, 1, 1). results:
- * OUT1 OUT2 + 16 floats. */
+ * A work-group, which has one work-item, computes PLANES consecutive planes of ALL_PLANES; an image has K planes.
+ * STREAM: results are written with non-temporal stores. NDRange: ceil(ALL_PLANES / PLANES), 1, 1; work-group (1, 1, 1).
+ * results: OUT1 OUT2 + 16 floats. */
 #ifdef MICA_EPILOGUE /* a fused epilogue may read the old contents of D */
 #define DIRECT 0
 #else
@@ -35,8 +37,8 @@
 #define FOR_ROWS for
 #endif
 
-/* geometry: the sizes of a problem. target: where vectors of results go: to D, after the activation (sums then begin
- * with the bias), or to `results`. */
+/* geometry: the sizes of a problem. target: the destination of results. If `direct`, it is D; the activation is applied
+ * first, and sums begin with the bias. Otherwise it is `results`, in local memory. */
 typedef struct geometry {
   int in1, in2, out1, out2, pad1, pad2;
 } geometry;
@@ -47,12 +49,13 @@ typedef struct target {
   bool direct, stream;
 } target;
 
-/* A macro, because the inlined result of a function has attributes that Oclgrind 21.10 does not know. */
+/* Declares g. It is a macro and not a function, because the result of an inlined function would have attributes that
+ * Oclgrind 21.10 does not know. */
 #define DECLARE_GEOMETRY(g)                                                                                            \
   UNPACK_INTS(DEPTHWISE_W_SIZE, size)                                                                                  \
   const geometry g = {IN1, IN2, OUT1, OUT2, pad1, pad2}
 
-/* Names the sizes. Known ones become constants here: loops over rows unroll only then. */
+/* Declares the sizes. With SIDE they are constants, so that loops over rows are unrolled. */
 #define KNOWN(known, argument) (SIDE ? (known) : (argument))
 #define UNPACK_GEOMETRY                                                                                                \
   const int in1 = KNOWN(SIDE, g.in1), in2 = KNOWN(SIDE, g.in2), out1 = KNOWN(KNOWN_OUT, g.out1),                       \
@@ -75,7 +78,7 @@ INLINE void store_row(const row v, const target to, const int at) {
 }
 
 #if OUT_STRIDE == 1
-#define OPEN ((TAPS + STRIDE - 1) / STRIDE) /* rows of D to which a row of S adds; they stay in registers */
+#define OPEN ((TAPS + STRIDE - 1) / STRIDE) /* rows of D to which one row of S adds; their sums are in registers */
 
 INLINE void convolve(const plane S, const geometry g, __private const float *w, const float start, const target to) {
   UNPACK_GEOMETRY;
@@ -85,7 +88,8 @@ INLINE void convolve(const plane S, const geometry g, __private const float *w, 
     int q[VECTORS];
     EACH_VECTOR(i) {
       q[i] = min(first + i * LANES, max(0, out2 - LANES));
-      /* The width is an argument here: if the compiler knew the mask, it would split the vector loads. */
+      /* column_masks gets the variable g.in2 instead of in2, which may be a constant: if the compiler knew the masks,
+       * it would split the vector loads. */
       column_masks(masks[i], g.in2, q[i] * STRIDE - pad2, 1);
       UNROLL for (int j = 0; j < OPEN; j++) sum[i][j] = (row)(start);
     }
@@ -97,7 +101,8 @@ INLINE void convolve(const plane S, const geometry g, __private const float *w, 
         EACH_VECTOR(i) {
           row x[ROW_TAPS];
           read_taps(x, S, y, in2, q[i] * STRIDE - pad2, 1, masks[i]);
-          /* Rows are the inner loop, so that successive steps add to different sums and do not wait. */
+          /* The loop over rows is the inner one. So successive steps add to different sums and need not wait for each
+           * other. */
           UNROLL for (int s = 0; s < TAPS; s++) UNROLL for (int j = 0; j < OPEN; j++) if (t + j * STRIDE < TAPS)
               sum[i][j] = w[(t + j * STRIDE) * TAPS + s] * x[s] + sum[i][j];
         }
@@ -112,13 +117,14 @@ INLINE void convolve(const plane S, const geometry g, __private const float *w, 
   }
 }
 #else
-/* Row (or column) 2 p + phase of D reads every other tap from FIRST_TAP(phase) on, PHASE_TAPS(phase) in all. The first
- * of them reads row (or column) p + FIRST_INPUT(phase) of S, and each further one the row before. */
+/* Row (or column) 2 p + phase of D uses every other tap from FIRST_TAP(phase) on, PHASE_TAPS(phase) taps in all. Its
+ * first tap reads row (or column) p + FIRST_INPUT(phase) of S; each further tap reads the row before. */
 #define FIRST_TAP(phase) ((phase) ? 1 - PAD % 2 : PAD % 2)
 #define FIRST_INPUT(phase) (PAD / 2 + ((phase) ? PAD % 2 : 0))
 #define PHASE_TAPS(phase) ((TAPS - FIRST_TAP(phase) + 1) / 2)
 
-/* For each row of D: sums one vector of even columns and one of odd columns, and stores them interleaved. */
+/* For each row of D, computes a vector of even columns and a vector of odd columns at a time, and stores them
+ * interleaved. */
 INLINE void convolve(const plane S, const geometry g, __private const float *w, const float start, const target to) {
   UNPACK_GEOMETRY;
   FOR_ROWS(int pair = 0; pair < (out1 + 1) / 2; pair++)
@@ -148,13 +154,14 @@ INLINE void convolve(const plane S, const geometry g, __private const float *w, 
 }
 #endif
 
-/* Reads the taps of a filter before the loops; inside them they would be read again after each store. */
+/* Reads the taps of a filter before the loops over pixels. If the loops read W, the compiler would read it again after
+ * each store, because D might overlap it. */
 INLINE void read_filter(__private float *w, source W, const int step) {
   UNROLL for (int t = 0; t < TAPS * TAPS; t++) w[t] = READ(1, W, t * step);
 }
 
-/* Computes a plane into `results`. This and convolve_planes are functions of their own, because PoCL keeps little in
- * registers otherwise. */
+/* Computes a plane and writes it to `results`. gather and convolve_planes are not inlined, because PoCL would otherwise
+ * keep few variables in registers. */
 APART void gather(const plane S, const int8 size, const int pad1, const int pad2, source W, const int step,
                   __local float *results) {
   const target to = {results, 0, 0.0f, false, false};
@@ -169,7 +176,7 @@ APART void gather(const plane S, const int8 size, const int pad1, const int pad2
 }
 
 #if DIRECT
-/* Computes planes first .. last - 1, for alpha 1 and beta 0. */
+/* Computes planes first .. last - 1 and writes them to D. alpha must be 1 and beta 0. */
 APART void convolve_planes(source S, const int8 size, const int pad1, const int pad2, source W, const int step,
                            const int first, const int last, __global STORAGE(D_T) * D, const long D_row,
                            const long D_batch, __global const STORAGE(BIAS_T) * bias, const long bias_at,
@@ -195,7 +202,7 @@ CPU_KERNEL conv_depthwise_cpu_w(const int8 size, const int pad1, const int pad2,
   const int pixels = OUT1 * OUT2, step = FLIP ? -1 : 1;
   const int first = (int)get_group_id(0) * PLANES, last = min(ALL_PLANES, first + PLANES);
   const long area = (long)IN1 * IN2, count = ALL_PLANES * area;
-  /* [begin, end): the planes whose vector loads stay inside S. */
+  /* Planes begin .. end - 1 are those whose vector loads stay inside S. */
   int begin = first, end = last;
   while (begin < end && begin * area < pad1 * IN2 + pad2 + ROW_TAPS) begin++;
   while (end > begin && end * area + 2 * LANES + TAPS > count) end--;
@@ -208,7 +215,8 @@ CPU_KERNEL conv_depthwise_cpu_w(const int8 size, const int pad1, const int pad2,
   end = begin;
 #else
   if (alpha != 1 || beta != 0 || (stream && !whole_lines)) end = begin;
-  /* A plane counts only if enough others of this work-item follow to overwrite the surplus of its last row. */
+  /* A plane may be written directly only if enough planes of this work-item follow, which overwrite the surplus of its
+   * last row. */
   const int surplus = OUT_STRIDE == 1 ? max(0, LANES - OUT2) : (LANES - OUT2 % LANES) % LANES;
   end = max(begin, min(end, last - (surplus + pixels - 1) / max(pixels, 1)));
   if (begin < end)

@@ -4,13 +4,13 @@
  *   dW[c][r][s] = sum over images and output pixels (p, q) of
  *                 dY[c][p][q] X[c][p stride - pad + r dilation][q stride - pad + s dilation]
  *
- * The filter is FR x FS; a group of the convolution has one channel and one filter, and there are at least 16 groups.
- * One work-item is one work-group and owns 16 channels of a part of the images. It packs their planes, [pixel][16], in
- * local memory, and keeps a vector of sums for each tap in registers. Rows outside X are read from a row of zeros; taps
- * outside its columns are skipped.
+ * The filter is FR x FS. A group of the convolution has one channel and one filter, and there are at least 16 groups. A
+ * work-group, which has one work-item, computes 16 channels for a part of the images. It packs their planes to local
+ * memory as [pixel][16], and keeps a vector of sums per tap in registers. Rows outside X are read from a row of zeros;
+ * taps outside its columns are skipped.
  *
- * Sums go to T as conv/wgrad_reduce.cl takes them with PANEL 3, MR 9, NV 1 of one group of G filters. NDRange:
- * ceil(G / 16), parts; work-group (1, 1, 1). scratch: 16 ((I1 + 1) I2 + O1 O2) floats. */
+ * T has the layout of conv/wgrad_reduce.cl for one group of G filters with PANEL 3, MR 9 and NV 1. NDRange: ceil(G /
+ * 16), parts; work-group (1, 1, 1). scratch: 16 ((I1 + 1) I2 + O1 O2) floats. */
 #include "common/simd.clh"
 #include "common/transpose.clh"
 #include "conv/problem.clh"
@@ -18,7 +18,8 @@
 #define TAPS (FR * FS)
 #define T_ROWS ((TAPS + 8) / 9 * 9)
 
-/* to[pixel][16] = 16 planes of `count` pixels. Prefetches the planes of the next image, `next` elements further. */
+/* to[pixel][c] = plane c of `count` pixels, for c < 16. Prefetches the planes of the next image, which are `next`
+ * elements further. */
 static inline void pack_planes(source from, const int count, const long next, __local float *to) {
   if (count == 1) STOREV(f32, VW, READ(VW, from, 0), to, 0);
   if (count < VW) {
@@ -38,8 +39,8 @@ static inline void pack_planes(source from, const int count, const long next, __
 }
 
 #define EACH_TAP(r, s) UNROLL for (int r = 0; r < FR; r++) UNROLL for (int s = 0; s < FS; s++)
-/* Adds the products of pixel q of a row of dY with the pixels of X that its taps read. `inside` is an expression of
- * i: true if column i of X exists. */
+/* Adds the products of pixel q of a row of dY with the pixels of X that its taps read. `inside` is an expression that
+ * must be true if column i of X exists. */
 #define ADD_PIXEL(q, inside)                                                                                           \
   do {                                                                                                                 \
     const float16 yv = MICA_VLOAD(VW, y, (q)*VW);                                                                      \
@@ -57,7 +58,7 @@ CPU_KERNEL conv_depthwise_wgrad_c(CONV_PARAMS, source X, const long X_at, source
   const int n_end = (int)((long)(part + 1) * N / parts);
   const int x_plane = I1 * I2, y_plane = O1 * O2, reach = (FS - 1) * DI2;
   __local float *ys = scratch + x_plane * VW, *zeros = ys + y_plane * VW;
-  /* In the columns from `whole` to `edge` all taps read inside X. */
+  /* For columns whole .. edge - 1 of dY all taps read columns inside X. */
   const int whole = clamp((PA2 + ST2 - 1) / ST2, 0, O2);
   const int edge = max(whole, min(O2, I2 + PA2 > reach ? (I2 + PA2 - reach - 1) / ST2 + 1 : 0));
   float16 sum[FR][FS];

@@ -1,33 +1,34 @@
-/* conv/depthwise/wgrad_w.cl: the weight gradient of filters that see one channel each, with stride 1 or 2, vectorised
- * over the width, for the CPU class: depthwise convolutions, and images of one channel.
+/* conv/depthwise/wgrad_w.cl: the weight gradient of filters that read one channel each, as in depthwise convolutions
+ * and for images of one channel. Stride 1 or 2, vectorised over the width, for the CPU class.
  *
  *   dW[k][r][s] = sum over images and output pixels (p, q) of
  *                 dY[k][p][q] X[k / KG][p STRIDE - pad + r dilation][q STRIDE - pad + s dilation]
  *
- * The filter is FR x FS. One work-item is one work-group and owns `block` filters, at most 16, and a part of the
- * images, whose planes it takes in the order of memory. Lanes are pixels of an output row (conv/depthwise/rows.clh);
- * those beyond a row and those whose tap reads padding are made zero. A vector of X is read once for all rows of dY
- * that overlap it, which are in registers, like a vector of sums for each tap.
+ * The filter is FR x FS. A work-group, which has one work-item, computes `block` filters, at most 16, for a part of the
+ * images, and processes their planes in the order of memory. The lanes of a vector are pixels of an output row
+ * (conv/depthwise/rows.clh); lanes beyond the row, and lanes whose tap reads padding, are set to zero. A vector of X is
+ * read once for all rows of dY that use it. These rows and one vector of sums per tap are in registers.
  *
- * If there is one part, sums go to dW; otherwise they go to T, as conv/wgrad_reduce.cl takes them with PANEL 3, MR
- * 9, NV 1 of one group of G KG filters. NDRange: ceil(G KG / block), parts; work-group (1, 1, 1). scratch: FR FS 16
- * 16 floats. */
+ * If there is one part, the sums are written to dW. Otherwise they are written to T in the layout of
+ * conv/wgrad_reduce.cl for one group of G KG filters with PANEL 3, MR 9 and NV 1. NDRange: ceil(G KG / block), parts;
+ * work-group (1, 1, 1). scratch: FR FS 16 16 floats. */
 #define ROW_TAPS FS
 #include "conv/depthwise/rows.clh"
 #include "conv/problem.clh"
 
 #define FILTER (FR * FS)
 #define T_ROWS ((FILTER + 8) / 9 * 9)
-#define OPEN ((FR + STRIDE - 1) / STRIDE) /* vectors of dY that a row of X overlaps */
+#define OPEN ((FR + STRIDE - 1) / STRIDE) /* the number of rows of dY that use one row of X */
 
-/* Along one dimension: extents of X and dY, padding before, dilation. */
+/* One dimension: in and out are the extents of X and dY, pad is the padding before X. */
 typedef struct dimension {
   int in, out, pad, dilation;
 } dimension;
 
-/* In rows WHOLE to WHOLE_END - 1 of a plane of known size, every row of dY and X that is needed exists, so the loop
- * over them has no bounds checks. The loops over the other rows are unrolled, and in a small plane (LANES 8) this one
- * is too. In a larger plane clang would reorder the unrolled rows until the sums leave the registers. */
+/* For planes of known size (SIDE): for rows WHOLE .. WHOLE_END - 1 of dY, all rows of dY and X that are needed exist,
+ * so the loop over them has no bounds checks. The loops over the other rows are unrolled. In a small plane (LANES 8)
+ * the loop over the whole rows is unrolled too. In a larger plane it is not, because clang would reorder the unrolled
+ * rows so much that the sums would not stay in registers. */
 #if LANES == 8
 #define UNROLL_WHOLE UNROLL
 #else
@@ -37,15 +38,16 @@ typedef struct dimension {
 #define WHOLE_END max(WHOLE, min((SIDE + PAD) / STRIDE, OUT))
 #define LACKS_ROW(p) (SIDE && ((p) < 0 || (p) >= OUT))
 
-/* Where the vectors of a row that are processed together begin, in dY and in X, and which lanes they use. */
+/* The vectors of a row that are processed together: they begin at column q of dY and column `left` of X. `used` are the
+ * lanes inside of dY, `inside` the lanes whose taps read inside of X. */
 typedef struct cursor {
   int q, left;
   mask used[VECTORS], inside[VECTORS][MASKS];
 } cursor;
 
-/* Moves the rows of dY before row p, which are in open[0] and on, one place further, and reads row p into open[0]. Then
- * adds to sum[r][s] the products of all these rows with the first STRIDE rows of X that row p reads. whole: none of
- * these rows is missing. */
+/* With d = rows.dilation, open[i][j] is row p - (1 + j) d of dY before the call, and row p - j d afterwards: the rows
+ * move by one index, and row p is read into open[i][0]. Then the products of all these rows with the first STRIDE rows
+ * of X that row p reads are added to sum[r][s]. `whole` means that all these rows exist. */
 INLINE void add_rows(const plane x, const plane y, const dimension rows, const dimension columns, const int p,
                      const bool whole, __private const cursor *at, __private row open[VECTORS][OPEN],
                      __private row sum[FR][FS]) {
@@ -69,8 +71,9 @@ INLINE void add_rows(const plane x, const plane y, const dimension rows, const d
   }
 }
 
-/* sum[r][s] += the products of a plane of dY with the pixels of X that it overlaps. in2 and out2 equal columns.in and
- * columns.out; as arguments they are unknown to the compiler, which otherwise splits masked loads. */
+/* sum[r][s] += the products of the pixels of a plane of dY with the pixels of X that tap (r, s) reads for them. in2 and
+ * out2 are equal to columns.in and columns.out. They are passed as variables, because the compiler would split masked
+ * loads if it knew them as constants. */
 INLINE void add_plane(const plane x, const plane y, const dimension rows, const dimension columns, const int in2,
                       const int out2, __private row sum[FR][FS]) {
   const int end = min((rows.in + rows.pad + STRIDE - 1) / STRIDE, rows.out + (OPEN - 1) * rows.dilation);
@@ -97,9 +100,9 @@ INLINE void add_plane(const plane x, const plane y, const dimension rows, const 
 #define EACH_TAP(r, s) UNROLL for (int r = 0; r < FR; r++) UNROLL for (int s = 0; s < FS; s++)
 #define SUM(r, s) (((r)*FS + (s)) * VW * LANES)
 
-/* Adds the products of `filters` consecutive planes of dY, from `first` on, with the planes of X that they see, in
- * image n. Functions of their own, because PoCL keeps little in registers otherwise; `inside` is constant in each of
- * the two. */
+/* Defines a function that adds, for image n, the products of `filters` consecutive planes of dY, from `first` on, with
+ * the planes of X that their filters read. The functions are not inlined, because PoCL would otherwise keep few
+ * variables in registers. There are two, so that `inside` is a constant in each. */
 #define DEFINE_ADD_IMAGE(name, inside)                                                                                 \
   VECTOR_APART void name(CONV_POINTERS, source X, source Y, const int n, const int first, const int filters,           \
                          __local float *sums) {                                                                        \
@@ -131,7 +134,8 @@ static inline bool is_inside(CONV_PARAMS, const int n, const int first, const in
          (n * (long)G * KG + last + 1) * y_plane + behind <= N * (long)G * KG * y_plane;
 }
 
-/* Adds neighbouring lanes of 16 vectors until one sum of each is left. */
+/* add_lanes returns, in lane i, the sum of the LANES lanes of vector i of 16. It adds neighbouring lanes pairwise until
+ * one sum per vector is left. */
 #define ADD_NEIGHBOURS(count)                                                                                          \
   UNROLL for (int i = 0; i < count; i++) v[i] =                                                                        \
       (float16)(v[2 * i].even, v[2 * i + 1].even) + (float16)(v[2 * i].odd, v[2 * i + 1].odd);

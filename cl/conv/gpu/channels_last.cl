@@ -1,11 +1,12 @@
-/* conv/gpu/channels_last.cl: a tensor [N][G][C][pixels] as L [G][N][pixels][C rounded up to whole pieces of 16 bytes],
- * zero beyond C, the layout that kernels on tensor cores copy piece by piece (conv/mma/forward.cl). GPU class.
+/* conv/gpu/channels_last.cl: copies a tensor [N][G][C][pixels] to L [G][N][pixels][C rounded up to whole pieces of 16
+ * bytes], with zeros beyond C. Kernels on tensor cores need this layout to copy whole pieces (conv/mma/forward.cl). GPU
+ * class.
  *
- * A work-group transposes 64 pixels of the channels of 8 pieces in local memory. Rows there are an odd number of
- * elements long, so that the elements that a warp gathers across rows are in different banks. The bits are copied as
- * they are. NDRange: THREADS * tiles of pixels * tiles of channels * N * G; work-group (THREADS).
+ * A work-group transposes 64 pixels of the channels of 8 pieces in local memory. Rows there have an odd number of
+ * elements, so that the elements that a warp reads from different rows are in different banks. The bits are not
+ * changed. NDRange: THREADS * tiles of pixels * tiles of channels * N * G; work-group (THREADS).
  *
- * SIZE: bytes of an element, 2 or 4. */
+ * SIZE: bytes per element, 2 or 4. */
 
 #if SIZE == 2
 typedef ushort bits_t;
@@ -14,7 +15,7 @@ typedef uint bits_t;
 #endif
 
 #define THREADS 256
-#define PIECE (16 / SIZE) /* elements of 16 bytes */
+#define PIECE (16 / SIZE) /* elements in 16 bytes */
 #define PIECES 8
 #define PIXELS 64
 #define PITCH (PIXELS + 1)
@@ -30,7 +31,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_gpu_chan
   const int pixel0 = group % tiles * PIXELS, piece0 = group / tiles % parts * PIECES, n = plane % N, own = plane / N;
   __global const bits_t *from = X + X_at + ((long)(n * G + own) * C + piece0 * PIECE) * pixels + pixel0;
 
-  /* Begins all loads of a work-item before it waits for the first. */
+  /* All loads of a work-item begin before it waits for the first one. */
   const int pixel = item % PIXELS, channels = pixel0 + pixel < pixels ? C - piece0 * PIECE : 0;
   bits_t share[FETCHES];
   UNROLL for (int f = 0; f < FETCHES; f++) {

@@ -1,15 +1,15 @@
 /* conv/gpu/depthwise.cl: a phase of a convolution (conv/problem.clh) whose groups have one source channel (CG 1, IN0
  * and TAPS0 1), forward or backward to the data. GPU class; bound by bandwidth.
  *
- * A work-item computes ROWS pixels of a column, one below the other, from the rows of the source that their taps reach.
- * If STRIDE is not 0, it reads each element of these rows once. Its neighbours compute the columns beside it. Weight
- * (g, k, t) is W[first + g w_group + k w_k + t1 w_tap1 + t2 w_tap2]. Taps advance by one pixel (DELTA 1: the launch
- * reverses those that go backwards) or, with STRIDE 0, by DELTA.
+ * A work-item computes ROWS pixels of a column, one below the other. Neighbouring work-items compute neighbouring
+ * columns. If STRIDE is not 0, a work-item reads each element that its taps need once. Weight (g, k, t) is W[first + g
+ * w_group + k w_k + t1 w_tap1 + t2 w_tap2].
  *
- * NDRange: OUT2 * ceil(OUT1 / ROWS) * G KG * N, rounded up; work-group (64).
+ *   TAPS_H, TAPS_W   height and width of the filter
+ *   STRIDE           1 or 2: the stride in height. Adjacent taps must then read adjacent pixels (DELTA 1); the host
+ *                    reverses filters with DELTA -1. 0: any stride and DELTA; each pixel reads its rows separately
  *
- * TAPS_H, TAPS_W: height and width of the filter. STRIDE: the stride in height, 1 or 2; 0: the problem has any stride,
- * and each pixel reads its rows by itself. */
+ * NDRange: OUT2 * ceil(OUT1 / ROWS) * G KG * N, rounded up; work-group (64). */
 #include "common/epilogue.clh"
 #include "common/group.clh"
 #include "common/mac.clh"

@@ -1,9 +1,9 @@
 /* conv/gpu/depthwise_wgrad.cl: the weight gradient of a convolution whose groups have one channel of x (CG 1, two
  * dimensions). GPU class; bound by bandwidth.
  *
- * A work-group of THREADS adds up a part of the pixels of one filter: each work-item keeps a sum for every tap in
- * registers, over every THREADS-th pixel; then they are added in local memory, in an order that depends on sizes alone.
- * Sums go to P [PARTS][G KG][taps] of float, which matmul/gpu/splitk.cl adds in order.
+ * A work-group of THREADS work-items computes a part of the pixels for one filter. Each work-item keeps one sum per tap
+ * in registers, over every THREADS-th pixel. Then the sums are added in local memory, in an order that depends only on
+ * sizes. The results are written to P [PARTS][G KG][taps], floats, which matmul/gpu/splitk.cl adds in order.
  *
  * A part has PIXELS pixels. NDRange: THREADS * G KG * PARTS; work-group (THREADS).
  *
@@ -14,7 +14,7 @@
 
 #define UNROLL _Pragma("unroll")
 #define TAPS (TAPS_H * TAPS_W)
-#define LANES 8 /* sums per tap, each of THREADS / LANES work-items, before the last addition */
+#define LANES 8 /* sums per tap before the last addition; each is the sum of THREADS / LANES work-items */
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_gpu_depthwise_wgrad(
     CONV_PARAMS, const int8 parts, __global const STORAGE(D_T) *restrict X, const long X_at,

@@ -3,21 +3,23 @@
  *
  *   rows      KG channels of the result in a group, padded to ROWS
  *   columns   pixels of the result in this phase, of all images
- *   depth     CG channels of the source and taps, padded to DEPTH, a multiple of TILE_K (T has entries for 2 TILE_K
+ *   depth     CG channels of the source times taps, padded to DEPTH, a multiple of TILE_K (T has entries for 2 TILE_K
  *             more)
  *   A         the packed weights P
- *   B         [k][column] the source element that the offset table T names for k (conv/gpu/pack_weights.cl)
+ *   B         [k][column]: the source element at the offset T[k] (conv/gpu/pack_weights.cl)
  *
- * A work-group owns a tile of the result (common/gpu/local_tile.clh). The loop over the depth has no condition: reads
- * of padding get the zero behind P, and columns beyond the last one repeat it.
+ * A work-group computes a tile of the result (common/gpu/local_tile.clh). The loop over the depth has no branches: a
+ * read of padding reads the zero after the end of P instead, and columns beyond the last one read the same as the last.
  *
- * phase_begins: the first work-group of each phase, and its DEPTH. FLAT: there is one phase, and its pixels are all
- * pixels of the result in the same order. ALONE: only one phase has taps, the one that begins at the first pixel. It
- * then also finishes the pixels between its own, whose sums are 0. NDRange: THREADS * (sum over phases of tiles of
- * rows * tiles of columns * G); work-group (THREADS).
+ *   phase_begins    the first work-group of each phase, and its DEPTH
+ *   FLAT            1: there is one phase, and its pixels are all pixels of the result in the same order
+ *   ALONE           1: only the phase that begins at the first pixel has taps. It then also finishes the pixels of the
+ *                   other phases, whose sums are 0
+ *   DIMS            2: taps move in height and width; 3: in depth too
+ *   PHASES          1: the launch has one phase; 4: it has up to four
+ *   REQD_SUBGROUP   the sub-group size on Intel GPUs; 0: the compiler chooses
  *
- * DIMS: dimensions that taps move in: 2 height and width, 3 depth too. PHASES: phases of the launch, 1 or up to 4.
- * REQD_SUBGROUP: work-items of an Intel thread; 0: the compiler chooses. */
+ * NDRange: THREADS * (sum over phases of tiles of rows * tiles of columns * G); work-group (THREADS). */
 #include "conv/problem.clh"
 
 #include "common/gpu/local_tile.clh"
@@ -30,9 +32,9 @@
 #error "the work-group must read whole rows of both tiles, and all of them"
 #endif
 
-/* Fetches the share of a step whose offsets lie in entries[which]. First it stores the offsets of the next step and
- * begins to read the offsets of the step after that, so that a gathered element waits for one load of global memory
- * instead of two. */
+/* Reads this work-item's share of a step into registers; the offsets of the step are in entries[which]. First it stores
+ * the offsets of the next step, and begins to load the offsets of the step after that. So a gathered element waits for
+ * one load from global memory, not for two. */
 #define FETCH(which)                                                                                                   \
   if (item < TILE_K) entries[which ^ 1][item] = entry_share;                                                           \
   entry_share = *t_from;                                                                                               \
@@ -71,7 +73,7 @@ conv_gpu_implicit_gemm(PHASES_PARAMS, const int8 size, __global const STORAGE(D_
   const int group = (int)get_group_id(0) - phase_begin, tile = group / tiles_m, g = tile / tiles_n;
   const int row0 = group % tiles_m * TILE_M, col0 = tile % tiles_n * TILE_N;
 
-  /* This work-item reads one column of B; offsets count from the image of the tile's first column on. */
+  /* This work-item reads one column of B. `offset` is relative to the image of the tile's first column. */
   const int column = min(col0 + item % TILE_N, columns - 1), image0 = col0 / pixels, image = column / pixels;
   const int pixel = column - image * pixels, o2 = pixel % OUT2, o1 = pixel / OUT2 % OUT1, o0 = pixel / OUT2 / OUT1;
   const int i0 = o0 * STEP0 + FIRST0, i1 = o1 * STEP1 + FIRST1, i2 = o2 * STEP2 + FIRST2;
@@ -114,7 +116,7 @@ conv_gpu_implicit_gemm(PHASES_PARAMS, const int8 size, __global const STORAGE(D_
     }
   }
   if (!ALONE) return;
-  /* Neighbours write adjacent pixels of a row. */
+  /* Neighbouring work-items write adjacent pixels of a row. */
   const int width = min(TILE_N, columns - col0), strides = OUT_STRIDE0 * OUT_STRIDE1 * OUT_STRIDE2;
   for (int i = item; i < width * strides; i += THREADS) {
     const int d2 = i % OUT_STRIDE2, col = col0 + i / OUT_STRIDE2 % width, d = i / OUT_STRIDE2 / width;

@@ -1,13 +1,14 @@
-/* conv/gpu/pack_weights.cl: the weights of phases (conv/problem.clh) and the offset tables of the source, as tiles of
- * conv/gpu/implicit_gemm.cl read them. GPU class.
+/* conv/gpu/pack_weights.cl: packs the weights of phases (conv/problem.clh) and computes the offset tables of the
+ * source, in the layout that conv/gpu/implicit_gemm.cl reads. GPU class.
  *
  *   P[(g DEPTH + k) ROWS + row] = W[first + g w_group + row w_k + c w_c + t0 w_tap0 + t1 w_tap1 + t2 w_tap2]
  *   T[k] = (offset, t0 DELTA0, t1 DELTA1, t2 DELTA2)
  *
- * with k = c taps + t, and offset from a column's first source element to the one that tap t of channel c reads. Rows
- * beyond KG and depths beyond CG taps are zero; their entries of T are outside every source. The P of all phases follow
- * each other, with one zero at their end. The T of the phases follow each other too, each with PAST entries of padding
- * at its own end. phase_begins: the first element of each phase's P, and its DEPTH. P has `elements` elements. NDRange:
+ * with k = c taps + t. `offset` is the number of elements from the source element that the first tap of channel 0 reads
+ * to the element that tap t of channel c reads. P is zero for rows beyond KG and for k beyond CG taps; the entries of T
+ * for such k are coordinates outside of every source. The P of all phases follow one another, with one zero after the
+ * last. The T of the phases follow one another too, each with PAST more entries at its end, which are also outside.
+ * phase_begins: the first element of each phase's P, and its DEPTH. P has `elements` elements and the zero. NDRange:
  * elements + 1 + PAST * phases, rounded up; work-group (64).
  *
  * D_T: type of the weights. */
@@ -15,7 +16,7 @@
 #include "common/group.clh"
 #include "conv/problem.clh"
 
-#define OUTSIDE (1 << 30) /* outside of every source, and adding it to a coordinate does not overflow */
+#define OUTSIDE (1 << 30) /* a coordinate plus this is outside of every source and does not overflow an int */
 
 RANGE_KERNEL conv_gpu_pack_weights(PHASES_PARAMS, __global const STORAGE(D_T) *restrict W, const long W_at,
                                    const long8 first, const long8 stride, const int8 size,

@@ -4,37 +4,41 @@
  *   rows      KG filters of a group
  *   columns   CG channels and the taps of a filter
  *   depth     pixels of y, of all images, divided among SPLITS work-groups
- *   A[row][pixel] = y, B[pixel][column] = the element of x that the tap reads for that pixel; zero in the padding
+ *   A         [row][pixel] = y
+ *   B         [pixel][column] = the element of x that the tap reads for that pixel; zero for padding
  *
- * A work-group owns a tile (common/gpu/local_tile.clh) of the part of one split and walks over its pixels as a software
- * pipeline, like conv/gpu/implicit_gemm.cl. A work-item reads one pixel of a step, of several rows and columns, so that
- * neighbours read adjacent elements; the pixel advances by TILE_K, digit by digit (ADVANCE: TILE_K in image, depth,
- * height and width).
+ * A work-group computes a tile (common/gpu/local_tile.clh) for the pixels of one split. It loops over these pixels as a
+ * software pipeline, like conv/gpu/implicit_gemm.cl. In a step, a work-item reads one pixel for several rows and
+ * columns, so that neighbouring work-items read adjacent elements. After a step its pixel advances by TILE_K. To avoid
+ * divisions, the coordinates (image, depth, height, width) are added with carry: ADVANCE_N, ADVANCE0 .. ADVANCE2 are
+ * TILE_K in these coordinates.
  *
- * With SPLIT_K the sums go to P [SPLITS][G KG][CG taps] of ACC_T, which matmul/gpu/splitk.cl adds in order. NDRange:
- * THREADS * tiles of rows * tiles of columns * G * SPLITS; work-group (THREADS).
+ *   SPLIT_K         1: the sums are written to P [SPLITS][G KG][CG taps] of ACC_T, which matmul/gpu/splitk.cl adds in
+ *                   order
+ *   DIMS            2: taps move in height and width; 3: in depth too
+ *   REQD_SUBGROUP   the sub-group size on Intel GPUs; 0: the compiler chooses
  *
- * DIMS: dimensions that taps move in: 2 height and width, 3 depth too.
- * REQD_SUBGROUP: work-items of an Intel thread; 0: the compiler chooses. */
+ * NDRange: THREADS * tiles of rows * tiles of columns * G * SPLITS; work-group (THREADS). */
 #include "conv/problem.clh"
 
 #include "common/gpu/local_tile.clh"
 
-#define STEP (THREADS / TILE_K) /* rows and columns that the work-group reads at once */
+#define STEP (THREADS / TILE_K) /* rows, or columns, that the work-group reads at a time */
 #define FETCHES_A (TILE_M / STEP)
 #define FETCHES_B (TILE_N / STEP)
 #if FETCHES_A * STEP != TILE_M || FETCHES_B * STEP != TILE_N
 #error "the work-group must read a whole number of rows and columns at once"
 #endif
 
-/* The depth's part of an offset. In two dimensions it is 0, but a compiler cannot know this, and to compute it takes
- * 64-bit registers and, on AMD, a wait for loads under way. Without it the multiply-adds are 10 % busier (sm_80,
- * modelled). */
+/* The part of an offset that comes from the depth. In two dimensions it is 0, which the compiler does not know. To
+ * compute it would take 64-bit registers and, on AMD, a wait for outstanding loads. Without it the multiply-add units
+ * are used 10 % more (sm_80, modelled). */
 #define DEEP(x) (DIMS == 3 ? (x) : 0)
 
-/* Reads the share of the next TILE_K pixels. For padding x is element 0, which DEPOSIT replaces by 0: choosing here
- * would wait for the load before the multiplications. After the last pixel x is 0, and y is the filter's first element;
- * if that is not finite, neither are the filter's sums anyway. */
+/* Reads this work-item's share of the next TILE_K pixels into registers. For padding it reads element 0 of x, and
+ * DEPOSIT replaces the value by 0. To replace it here, the GPU would have to wait for the load before the
+ * multiplications. After the last pixel, x is 0 and y is the filter's first element. If this element is not finite, 0
+ * times it is NaN; but then the filter's sums are not finite anyway. */
 #define FETCH(which)                                                                                                   \
   {                                                                                                                    \
     const bool there = left > 0;                                                                                       \
@@ -58,7 +62,7 @@
     left -= TILE_K;                                                                                                    \
   }
 
-/* Where fetch f of this work-item goes in a tile. */
+/* The element of a tile that fetch f of this work-item is written to. */
 #define PUT(tile, pitch, f) ((__local acc_t *)(tile))[item % TILE_K * (pitch) + item / TILE_K + (f)*STEP]
 #define DEPOSIT(which)                                                                                                 \
   UNROLL for (int f = 0; f < FETCHES_A; f++) PUT(a_tiles[which], PITCH_A, f) = a_share[f];                             \
@@ -92,8 +96,8 @@ conv_gpu_wgrad_implicit_gemm(CONV_PARAMS, const int8 size, __global const STORAG
   const int group = (int)get_group_id(0), tile = group / tiles_m, part = tile / tiles_n;
   const int row0 = group % tiles_m * TILE_M, col0 = tile % tiles_n * TILE_N, g = part % G, split = part / G;
 
-  /* The pixels of this split, begin to end - 1, and the first pixel of this work-item. A split has whole steps,
-   * unless all pixels end within its last one. */
+  /* This split has pixels begin .. end - 1; `first` is the first pixel of this work-item. A split has whole steps,
+   * except that its last step may be cut by the last pixel of all. */
   const int pixels = N * outputs, steps_all = (pixels + TILE_K - 1) / TILE_K, share = (steps_all + SPLITS - 1) / SPLITS;
   const int begin = min(split * share * TILE_K, pixels), end = min(begin + share * TILE_K, pixels);
   const int first = begin + item % TILE_K;

@@ -3,24 +3,26 @@
  *
  *   rows      KG channels of the result in a group
  *   columns   pixels of the result in this phase, of all images
- *   depth     taps and, within each, channels of the source in pieces of 16 bytes
- *   A         the packed weights P (conv/mma/weights.cl), or filters of one element as they are; P_at counts
+ *   depth     taps, and for each tap the channels of the source, in pieces of 16 bytes
+ *   A         the packed weights P (conv/mma/weights.cl), or the filters themselves if they have one tap. P_at counts
  *             elements
- *   B         the source with its channels last, L (conv/gpu/channels_last.cl): a piece is copied as it is, zero where
- *             the tap reads padding
+ *   B         L, the source with its channels last (conv/gpu/channels_last.cl), copied piece by piece; a piece is zero
+ *             if the tap reads padding
  *
- * A work-item copies one piece of the depth of a step, for several rows and columns: it walks over taps and channels
- * once for all of them. Offsets count pieces from the tile's first image on. phase_begins: the first work-group of each
- * phase, and the first piece of its weights. NDRange: THREADS * (sum over phases of tiles of rows * tiles of columns *
- * G) * SPLITS, which is 1 without SPLIT_K; work-group (THREADS).
+ * In each step a work-item copies one piece along the depth, for several rows and columns, so it computes the tap and
+ * the channels of a step only once. Offsets are in pieces, relative to the tile's first image.
  *
- * D_T: f32 (products rounded to tf32: only where the caller allows it), f16 or bf16. RESULT_LAST: 1: the result has its
- * channels last, too, in whole pieces: for the epilogue a matrix with a row for each pixel and a column for each
- * channel. FLAT: there is one phase, and its pixels are all pixels of the result in the same order. SPLIT_K: the depth
- * of the one, FLAT phase is divided among SPLITS work-groups for each tile, whose sums go to partial[split][result],
- * for matmul/gpu/splitk.cl.
+ *   D_T            f32, f16 or bf16. f32 operands are rounded to tf32, so the host uses it only if the caller allows it
+ *   RESULT_LAST    1: the result, too, has its channels last, in whole pieces. For the epilogue it is a matrix with one
+ *                  row per pixel and one column per channel
+ *   FLAT           1: there is one phase, and its pixels are all pixels of the result in the same order
+ *   SPLIT_K        1: the depth of the one, FLAT phase is divided among SPLITS work-groups per tile, whose sums are
+ *                  written to partial[split][result]; matmul/gpu/splitk.cl adds them. Without it, SPLITS is 1
+ *   phase_begins   the first work-group of each phase, and the first piece of its weights
+ *   DIMS           2: taps move in height and width; 3: in depth too
+ *   PHASES         1: the launch has one phase; 4: it has up to four
  *
- * DIMS: dimensions that taps move in: 2 height and width, 3 depth too. PHASES: phases of the launch, 1 or up to 4. */
+ * NDRange: THREADS * (sum over phases of tiles of rows * tiles of columns * G) * SPLITS; work-group (THREADS). */
 #define MMA_T D_T
 #define A_LIES 0
 #define B_LIES 0
@@ -34,13 +36,13 @@
 #include "common/epilogue.clh"
 #include "conv/problem.clh"
 
-#define ROWS_A (TILE_M * 4 / THREADS) /* rows, and columns, of which a work-item copies a piece */
+#define ROWS_A (TILE_M * 4 / THREADS) /* pieces of A, and of B, that a work-item copies in a step */
 #define ROWS_B (TILE_N * 4 / THREADS)
 #define UNROLL _Pragma("unroll")
-#define OUTSIDE (1 << 30) /* outside of every source, and adding it to a coordinate does not overflow */
+#define OUTSIDE (1 << 30) /* a coordinate outside of every source; a tap's offset can be added without overflow */
 #define DEEP(x) (DIMS == 3 ? (x) : 0)
 
-/* Copies one step, then moves on to the tap and channels of the next. */
+/* Begins to copy this work-item's pieces of one step. Then it advances to the tap and channels of the next step. */
 #define FILL(to_a, to_b, step)                                                                                         \
   {                                                                                                                    \
     const bool deep = at < DEPTH;                                                                                      \
@@ -67,7 +69,7 @@
     reach = ((DEEP(t0 * DELTA0) * IN1 + t1 * DELTA1) * IN2 + t2 * DELTA2) * CHANNELS + channel;                        \
   }
 
-/* Finishes eight rows of a warp's sums, n columns at a time, which are adjacent pixels of one image. */
+/* Finishes eight rows of a warp's sums. It stores n columns at a time, which must be adjacent pixels of one image. */
 #define FINISH_TOGETHER(n, store, read)                                                                                \
   {                                                                                                                    \
     const int across = WARP_N / n, down = MMA_LANES > across ? MMA_LANES / across : 1;                                 \
@@ -80,7 +82,7 @@
     }                                                                                                                  \
   }
 #define SUMS_2(r, c) (*SUMS(2, r, c))
-/* Finishes columns one by one, so that a warp writes neighbours. */
+/* Finishes columns one by one. Neighbouring work-items have neighbouring columns. */
 #define FINISH_ALONE                                                                                                   \
   for (int c = lane; c < WARP_N; c += MMA_LANES) {                                                                     \
     const int col = col0 + col_warp + c, image = col / pixels, pixel = col - image * pixels;                           \
@@ -89,7 +91,8 @@
     _Pragma("unroll 1") for (int r = 0; col < columns && r < 8 && first + r < KG; r++)                                 \
         FINISH(1, *SUMS(1, r, c), image, own_group *KG + first + r, to);                                               \
   }
-/* Finishes eight rows of a warp's sums, which are adjacent channels of a pixel, column by column. */
+/* With RESULT_LAST: finishes eight rows of a warp's sums, column by column. A column is eight adjacent channels of one
+ * pixel. */
 #define COLUMN_4(r, c)                                                                                                 \
   (COMPUTEV(ACC_T, 4))(*SUMS(1, r, c), *SUMS(1, (r) + 1, c), *SUMS(1, (r) + 2, c), *SUMS(1, (r) + 3, c))
 #define COLUMN_8(r, c) (COMPUTEV(ACC_T, 8))(COLUMN_4(r, c), COLUMN_4((r) + 4, c))

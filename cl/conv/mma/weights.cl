@@ -1,12 +1,13 @@
-/* conv/mma/weights.cl: the weights of phases (conv/problem.clh) as conv/mma/forward.cl reads them: a row for each
- * channel of the result, of all taps, each of all channels of the source. GPU class.
+/* conv/mma/weights.cl: packs the weights of phases (conv/problem.clh) for conv/mma/forward.cl. There is one row per
+ * channel of the result; a row has all taps, and each tap has all channels of the source. GPU class.
  *
  *   P[((g KG + row) taps + t) CP + c] = W[first + g w_group + row w_k + c w_c + t0 w_tap0 + t1 w_tap1 + t2 w_tap2]
  *
- * and zero for CG <= c < CP; one phase's P follows another's. phase_begins: the first element of each phase's, of
- * `elements` in all. The bits are copied as they are. NDRange: elements, rounded up; work-group (64).
+ * and zero for CG <= c < CP. The P of the phases follow one another. phase_begins: the first element of each phase's P.
+ * `elements` is the number of elements of all phases. The bits are not changed. NDRange: elements, rounded up;
+ * work-group (64).
  *
- * SIZE: bytes of an element, 2 or 4. */
+ * SIZE: bytes per element, 2 or 4. */
 #include "common/group.clh"
 #include "conv/problem.clh"
 

@@ -2,21 +2,22 @@
  * Work-groups divide its depth. GPU class.
  *
  *   rows      KG filters of a group
- *   columns   taps and, within each, CG channels, rounded up to whole pieces of 16 bytes
- *   depth     pixels of y, of all images, STEPS steps of TILE_K for each of SPLITS work-groups
+ *   columns   taps, and for each tap CG channels, rounded up to whole pieces of 16 bytes
+ *   depth     pixels of y, of all images: STEPS steps of TILE_K for each of SPLITS work-groups
  *
- * Y and X have their channels last (conv/gpu/channels_last.cl), so that both operands lie (common/mma/tile.clh): a
- * piece is some channels of a pixel, and zeros if the tap reads padding. A work-item copies pieces of one tap and
- * channels, for several pixels, which advance by TILE_K, digit by digit (ADVANCE: TILE_K in image, depth, height and
- * width). With PLAIN, a filter of one element that reads pixel by pixel, both keep their layout, channels first, and
- * stand upright: a piece is some pixels of a channel, and images are whole pieces.
+ *   PLAIN 0   Y and X have their channels last (conv/gpu/channels_last.cl), so the tiles of both are lying
+ *             (common/mma/tile.clh). A piece is adjacent channels of one pixel; it is zero if the tap reads padding. A
+ *             work-item copies pieces of one tap and the same channels for several pixels. After a step the pixels
+ *             advance by TILE_K. To avoid divisions, their coordinates are added with carry: ADVANCE_N, ADVANCE0 ..
+ *             ADVANCE2 are TILE_K in image, depth, height and width
+ *   PLAIN 1   for filters of one element with stride 1 and no padding. Y and X keep their layout, channels first, and
+ *             the tiles are upright. A piece is adjacent pixels of one channel, and an image is a whole number of
+ *             pieces
+ *   D_T       f32, f16 or bf16. f32 operands are rounded to tf32, so the host uses it only if the caller allows it
+ *   DIMS      2: taps move in height and width; 3: in depth too
  *
- * P[SPLITS][G KG][taps][CG rounded up] are float sums, which conv/mma/wgrad_add.cl adds.
- * NDRange: THREADS * tiles of rows * tiles of columns * G * SPLITS; work-group (THREADS).
- *
- * D_T: f32 (products rounded to tf32: only where the caller allows it), f16 or bf16.
- *
- * DIMS: dimensions that taps move in: 2 height and width, 3 depth too. */
+ * P[SPLITS][G KG][taps][CG rounded up] gets float sums, which conv/mma/wgrad_add.cl adds. NDRange: THREADS * tiles of
+ * rows * tiles of columns * G * SPLITS; work-group (THREADS). */
 #define MMA_T D_T
 #define A_LIES (!PLAIN)
 #define B_LIES (!PLAIN)
@@ -26,13 +27,13 @@
 #include "conv/problem.clh"
 
 #define UNROLL _Pragma("unroll")
-#define PIECES_A (TILE_M * 4 / THREADS) /* pieces of a step that a work-item copies */
+#define PIECES_A (TILE_M * 4 / THREADS) /* pieces of A, and of B, that a work-item copies in a step */
 #define PIECES_B (TILE_N * 4 / THREADS)
 #define DEEP(x) (DIMS == 3 ? (x) : 0)
 
 #if PLAIN
-/* Copies one piece (16 bytes of pixels) of each of PIECES_A filters and PIECES_B channels, then moves on to the next
- * step, four pieces further. */
+/* Begins to copy one piece (16 bytes of pixels) for each of PIECES_A filters and PIECES_B channels. Then it advances to
+ * the next step, which is four pieces further. */
 #define FILL(to_a, to_b, step)                                                                                         \
   {                                                                                                                    \
     UNROLL for (int r = 0; r < PIECES_A; r++) {                                                                        \

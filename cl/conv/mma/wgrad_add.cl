@@ -1,5 +1,5 @@
-/* conv/mma/wgrad_add.cl: W [rows][C][taps] from partial sums P [splits][rows][taps][CP] (conv/mma/wgrad.cl),
- * which are added in the order of `splits`, so that the same inputs give the same bits. GPU class.
+/* conv/mma/wgrad_add.cl: W [rows][C][taps] = the sum over splits of P [splits][rows][taps][CP], which conv/mma/wgrad.cl
+ * writes. The splits are added in order, so that the same inputs give the same bits. GPU class.
  *
  * NDRange: rows * taps * CP, rounded up; work-group (64).
  *

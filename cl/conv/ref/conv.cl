@@ -1,23 +1,26 @@
-/* conv/ref/conv.cl: one element of a convolution's result per work-item.
+/* conv/ref/conv.cl: the reference implementation of convolution, one element of the result per work-item. It works on
+ * any device, for any type and size, without local memory. Sums run in the order of memory.
  *
- * The reference among the implementations: any device, type and size, no local memory. PASS 0: D is y, A is x, B is
- * w; 1: D is x, A is y, B is w; 2: D is w, A is x, B is y. Sums run in the order of memory. NDRange: one dimension,
- * as many as D has elements or more; work-group (64). */
+ *   PASS 0   forward: D is y, A is x, B is w
+ *   PASS 1   backward to the data: D is x, A is y, B is w
+ *   PASS 2   backward to the filter: D is w, A is x, B is y
+ *
+ * NDRange: one dimension, at least the number of elements of D; work-group (64). */
 #include "common/epilogue.clh"
 #include "common/group.clh"
 #include "conv/problem.clh"
 
 #define PRODUCT(a, b) ((acc_t)LOAD(D_T, A, A_at + (a)) * (acc_t)LOAD(D_T, B, B_at + (b)))
 
-/* The index of x[n][channel][i0][i1][i2], and of elements of w and y. */
+/* The indices of x[n][channel][i0][i1][i2], w[filter][c][r0][r1][r2] and y[n][filter][o0][o1][o2]. */
 #define X_INDEX(n, channel, i0, i1, i2) (((((long)(n)*G * CG + (channel)) * I0 + (i0)) * I1 + (i1)) * I2 + (i2))
 #define W_INDEX(filter, c, r0, r1, r2) (((((long)(filter)*CG + (c)) * R0 + (r0)) * R1 + (r1)) * R2 + (r2))
 #define Y_INDEX(n, filter, o0, o1, o2) (((((long)(n)*G * KG + (filter)) * O0 + (o0)) * O1 + (o1)) * O2 + (o2))
 
-/* The input pixel that output pixel o reads by tap r, along a dimension. */
+/* In dimension d: the input pixel that tap r of output pixel o reads. It may be outside of the input. */
 #define INPUT_AT(d, o, r) ((o)*ST##d - PA##d + (r)*DI##d)
 #define INSIDE(d, i) ((i) >= 0 && (i) < I##d)
-/* The output pixel that reads input pixel i by tap r, -1 for none. */
+/* In dimension d: the output pixel whose tap r reads input pixel i; -1 if there is none. */
 #define OUTPUT_AT(d, i, r) output_at((i) + PA##d - (r)*DI##d, ST##d, O##d)
 static inline int output_at(const int at, const int stride, const int extent) {
   return at >= 0 && at % stride == 0 && at / stride < extent ? at / stride : -1;

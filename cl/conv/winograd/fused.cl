@@ -3,27 +3,29 @@
  *
  *   D[n][k][y][x] = sum over c < CG and r, s < 3 of S[n][c][y + TOP + r][x + LEFT + s] g[k][c][r][s]
  *
- * with zeros outside S; U are the transformed filters (conv/winograd/pack_weights.cl). D's tiles, TILE x TILE, are
- * numbered row by row and image by image. One work-item is one work-group: it takes TB tiles at a time, walking over
- * the blocks of tiles, and PANELS panels of 32 filters. All intermediate values of a block stay in its caches:
+ * with zeros outside S. U holds the transformed filters (conv/winograd/pack_weights.cl). The tiles of D, TILE x TILE,
+ * are numbered row by row and image by image. A work-group, which has one work-item, processes blocks of TB tiles: it
+ * takes every walkers-th block, for PANELS panels of 32 filters. All intermediate values of a block stay in the caches
+ * of its core:
  *
- *   V[tile / MR][point][tile % MR][CP]  the transformed tiles, lanes of vectors being channels,
- *   M[tile][point][32]                  sums over c of U V for one panel: register tiles of MR tiles by 16 NV filters,
- *   buffer                              pixels of up to RUN tiles of a row (conv/winograd/rows.clh).
+ *   V[tile / MR][point][tile % MR][CP]  the transformed tiles; lanes of vectors are channels
+ *   M[tile][point][32]                  sums over c of U V for one panel. A register tile is MR tiles by 16 NV filters
+ *   buffer                              pixels of up to RUN tiles of a row (conv/winograd/rows.clh)
  *
- * MR NV vectors of 16 sums fill the registers: 8 by 2 with AVX-512, 6 by 1 (as halves) with AVX2. CP is CG rounded up
- * to 16, TB a multiple of MR. scratch: for each work-group TB / MR POINTS (MR CP + 16) + TB POINTS 32 +
- * EDGE (RUN TILE + 18) 16 floats. NDRange: walkers, ceil(KG / 32 / PANELS), 1; work-group (1, 1, 1). */
+ * MR NV vectors of 16 sums fill the registers: 8 by 2 with AVX-512, 6 by 1 with AVX2, where a vector takes two
+ * registers. CP is CG rounded up to 16, and TB is a multiple of MR. scratch: for each work-group TB / MR POINTS (MR CP
+ * + 16) + TB POINTS 32 + EDGE (RUN TILE + 18) 16 floats. NDRange: walkers, ceil(KG / 32 / PANELS), 1; work-group (1, 1,
+ * 1). */
 #include "common/cpu/register_tile.clh"
 #include "common/epilogue.clh"
 #include "conv/winograd/rows.clh"
 
 #define NR 32
 #define NV (MR == 8 ? 2 : 1)
-#define PANEL (MR * CP + 16) /* floats of V per point; 16 extra keep points out of the same cache sets */
+#define PANEL (MR * CP + 16) /* floats of V per point; the 16 more keep the points in different cache sets */
 
-/* Computes V of the tiles of a run, for the channels in buffer. `first` is the number of the run's first tile in the
- * block; V points to the first of these channels. */
+/* Computes V for the `count` tiles of a run and the 16 channels in `buffer`. `first` is the index in the block of the
+ * run's first tile. V points to the first of these channels. */
 VECTOR_APART void transform_input(__global float *buffer, const int first, const int count, const int CP,
                                   __global float *V) {
   transform_columns(count * TILE + 2, buffer);
@@ -37,8 +39,8 @@ VECTOR_APART void transform_input(__global float *buffer, const int first, const
     }
 }
 
-/* Zeroes the tiles from number `first` on that fill up the last MR tiles: their results are discarded, but stale
- * values (denormals, NaN) would slow the arithmetic. */
+/* Sets V to 0 for the tiles that do not exist: from tile `first` on, up to a multiple of MR. Their results are not
+ * used, but old values in them (denormals, NaN) would make the arithmetic slow. */
 VECTOR_APART void clear_tiles(const int first, const int CP, __global float *V) {
   for (int tile = first; tile % MR != 0; tile++)
     for (int point = 0; point < POINTS; point++)
@@ -46,9 +48,9 @@ VECTOR_APART void clear_tiles(const int first, const int CP, __global float *V) 
         STOREV(f32, 16, (float16)(0.0f), V, (long)(tile / MR * POINTS + point) * PANEL + tile % MR * CP + c);
 }
 
-/* Computes M of MR tiles and 16 nv filters at one point, STEPS channels at a time, and prefetches the filters of the
- * next point. Sums of more than PART channels are made of parts, which round less. A function of its own, because PoCL
- * keeps the addresses of v in memory otherwise. */
+/* Computes M for MR tiles and 16 nv filters at one point, STEPS channels at a time, and prefetches the filters of the
+ * next point. More than PART channels are summed in parts, which gives a smaller rounding error. The function is not
+ * inlined, because PoCL would otherwise keep the addresses of v in memory. */
 #define STEPS (MR == 8 ? 1 : 2)
 #define PART 128
 #define DEFINE_MULTIPLY(nv)                                                                                            \
@@ -73,7 +75,7 @@ DEFINE_MULTIPLY(1)
 DEFINE_MULTIPLY(2)
 #endif
 
-/* Computes M of `count` tiles and `filters` filters of a panel at one point. */
+/* Computes M for `count` tiles and `filters` filters of a panel at one point. */
 INLINE void multiply_point(__global const float *u, __global const float *v, const int count, const int filters,
                            const int CP, __global float *M) {
   for (int k = 0; k < filters; k += 16 * NV)
@@ -89,7 +91,8 @@ INLINE void multiply_point(__global const float *u, __global const float *v, con
     }
 }
 
-/* Computes the output tiles of a run from M, lanes being filters: buffer[r][p][16] for `count` tiles. */
+/* Computes the output pixels of the `count` tiles of a run from M: buffer[r][p][16] is row r and column p for 16
+ * filters. */
 VECTOR_APART void transform_output(__global const float *M, const int count, __global float *buffer) {
   for (int i = 0; i < count; i++, M += POINTS * NR) {
     float16 columns[TILE][EDGE];
@@ -126,15 +129,16 @@ static inline void transpose_back(__global const float *buffer, __private float 
 #endif
 }
 
-/* Writes the next n pixels of channel k0 + i if n are left. It does so once: a loop (FINISH_WHILE) costs the
- * convolution a twentieth of its time. */
+/* Writes the next n pixels of channel k0 + i if n are left. It is used instead of FINISH_WHILE, whose loop makes the
+ * convolution 5 % slower. */
 #define FINISH_PIXELS(n)                                                                                               \
   if (j + n <= left) {                                                                                                 \
     FINISH(n, MICA_VLOAD(n, pixels[i], j), at.image, (long)k0 + i, first + j);                                         \
     j += n;                                                                                                            \
   }
 
-/* Writes the pixels of a run, for up to 16 filters from k0 on; M points to its first tile. */
+/* Transforms and writes the pixels of a run for up to 16 filters from k0 on. M points to the run's first tile and
+ * filter k0. */
 APART void finish_run(const run at, const int OUT1, const int OUT2, const int KG, const int k0, __global const float *M,
                       __global float *buffer, EPILOGUE_PARAMS) {
   const int width = min(at.count * TILE, OUT2 - at.x);
@@ -156,8 +160,8 @@ APART void finish_run(const run at, const int OUT1, const int OUT2, const int KG
     }
 }
 
-/* Does the work of a work-group: every walkers-th block of tiles from block `walker` on, for part `part` of the
- * panels. */
+/* Computes the results of a work-group: every walkers-th block of tiles from block `walker` on, for the panels from
+ * part * PANELS on. */
 APART void convolve_part(const int walker, const int walkers, const int part, const int8 size, const int8 blocking,
                          source S, const long S_at, __global const float *U, const long U_at, __global float *scratch,
                          const long scratch_at, EPILOGUE_PARAMS) {

@@ -1,10 +1,10 @@
-/* conv/winograd/pack_weights.cl: filters transformed for conv/winograd/fused.cl, for the CPU class.
+/* conv/winograd/pack_weights.cl: transforms and packs filters for conv/winograd/fused.cl, for the CPU class.
  *
  *   U[k / 32][point][c][k % 32] = element `point` of G g G', g[r][s] = W[k w_k + c w_c + 3 r + s]
  *
- * for c < CP, which is CG rounded up to 16; what lies beyond KG and CG is 0. U_at is a multiple of 16. If FLIP, g is
- * rotated by 180 degrees, as backward data has it. W has `count` elements; U is float. One work-item is one
- * work-group: 32 filters, 16 channels. NDRange: ceil(KG / 32), CP / 16, 1; work-group (1, 1, 1). */
+ * for c < CP, which is CG rounded up to 16. Elements beyond KG and CG are 0. U_at is a multiple of 16. With FLIP, g is
+ * rotated by 180 degrees, for the backward pass to the data. W has `count` elements; U is float. A work-group, which
+ * has one work-item, packs 32 filters and 16 channels. NDRange: ceil(KG / 32), CP / 16, 1; work-group (1, 1, 1). */
 #include "common/cpu/stream.clh"
 #include "common/simd.clh"
 #include "common/transpose.clh"
@@ -12,7 +12,8 @@
 
 #define NR 32
 
-/* taps[t] = tap t of channel c of 16 filters from k on; 0 beyond KG and CG. Vectors after the ninth are not used. */
+/* taps[t] = tap t of channel c of the 16 filters from k on, for t < 9; 0 beyond KG and CG. taps[9 .. 15] are
+ * scratch. */
 APART void read_taps(source W, const int c, const int k, const int CG, const int KG, const long w_k, const long w_c,
                      const long count, __private float16 taps[16]) {
   UNROLL for (int i = 0; i < 16; i++) {
@@ -45,7 +46,8 @@ APART void pack_panel(source W, const int8 size, const long8 stride, const int p
       UNROLL for (int i = 0; i < EDGE; i++) {
         float16 u[EDGE];
         WINOGRAD_FILTER(float16, columns[i], u);
-        /* Stored past the caches, because the rows of all points fall into a few sets of a cache. */
+        /* The stores are non-temporal, because otherwise the rows of all points would compete for a few sets of the
+         * cache. */
         UNROLL for (int j = 0; j < EDGE; j++) STREAMV(f32, 16, u[j], U, at + (long)(i * EDGE + j) * CP * NR);
       }
     }

@@ -1,6 +1,6 @@
-/* conv/winograd/staged.cl: Winograd's convolution (conv/winograd/winograd.clh) in three launches, for GPUs: both
- * operands of a matrix product for each point, the products, by the kernels of cl/matmul, and the transform of these
- * products.
+/* conv/winograd/staged.cl: Winograd's convolution (conv/winograd/winograd.clh) in three launches, for GPUs. The first
+ * launch computes both operands of one matrix product per point. The second computes the products with the kernels of
+ * cl/matmul. The third transforms the products.
  *
  *   forward, backward data   M[point] = U[point] V[point]         backward filter   M[part][point] = V U'
  *
@@ -10,19 +10,27 @@
  *   STAGE 2  winograd_outputs          D[n][k][y][x] = A' M A, with the epilogue
  *   STAGE 3  winograd_wgrad_sums       dW[c][k][3][3] = G' (sum over parts of M[part][point][c][k]) G, rotated
  *
- * with V[point][c][tile] = B' d B of the tile's EDGE x EDGE pixels of S, zero outside. A filter's gradient takes V of
- * dY (S), as backward data does, and U of x: it is the sum over q of x[q] dY[q + pad - r], whose taps descend. U, V and
- * M are float. Tiles of TILE x TILE pixels of the results, or of X, are numbered row by row and image by image; rows of
- * tiles are PITCH long, and zero beyond the last tile. TOP, LEFT: the first tile in S; V_GROUPS: how many work-groups
- * compute V; the work-groups after them compute U.
+ * with V[point][c][tile] = B' d B of the tile's EDGE x EDGE pixels of S; pixels outside S are zero. For the gradient of
+ * filters, V is computed from dY (which is S here, as in the backward pass to the data) and U from x. The gradient is
+ * the sum over q of x[q] dY[q + pad - r], so its taps are in descending order and stage 3 rotates the result.
  *
- * In stages 0 to 2 a work-item makes all points of one element, or one tile of one channel. NDRange of stages 0 and 1:
- * one dimension, for each c ceil(PITCH / 64) work-groups, then for each k ceil(CG / 64) or as many as tiles take; of
- * stage 2 tiles, KG; work-groups (64, 1, 1). Stage 3 adds the parts that the products' depth was divided into:
- * work-items (i, s) of a group of LANES x EDGE add column s of the points of filter i. NDRange LANES ceil(CG KG /
- * LANES), EDGE.
+ * U, V and M are float. Tiles of TILE x TILE pixels of the results, or of X, are numbered row by row and image by
+ * image. Rows of V and U have PITCH tiles and are zero beyond the last tile.
  *
- * WHOLE 1: rows of D are whole tiles, each at a multiple of its width (stage 2). */
+ *   TOP, LEFT   the first row and column of tile 0 in S
+ *   V_GROUPS    the number of work-groups that compute V; the work-groups after them compute U
+ *
+ * In stages 0 to 2 a work-item computes all points of one tile of one channel, or of one filter and channel. In stage 3
+ * it adds the parts into which the depth of the products was divided: work-item (i, s) of a group of LANES x EDGE adds
+ * column s of the points of filter i.
+ *
+ *   NDRange of stage 0   one dimension: ceil(PITCH / 64) work-groups per c, then ceil(CG / 64) work-groups per k
+ *   NDRange of stage 1   one dimension: ceil(PITCH / 64) work-groups per c, then ceil(PITCH / 64) work-groups per k
+ *   NDRange of stage 2   tiles, KG
+ *   NDRange of stage 3   LANES ceil(CG KG / LANES), EDGE
+ * Work-groups are (64, 1, 1) in stages 0 to 2.
+ *
+ * WHOLE 1: the width of D and the index of its first element are multiples of TILE (stage 2). */
 #include "common/epilogue.clh"
 #include "common/group.clh"
 #include "conv/winograd/winograd.clh"
@@ -30,7 +38,7 @@
 #ifndef FLIP /* 1: filters rotated by 180 degrees (backward data) */
 #define FLIP 0
 #endif
-#ifndef WHOLE /* 1: rows of D are whole tiles, each at a multiple of its width (stage 2) */
+#ifndef WHOLE
 #define WHOLE 0
 #endif
 #define UNROLL _Pragma("unroll")
@@ -38,7 +46,7 @@
 #define LANES 32
 
 #if STAGE == 0 || STAGE == 1
-/* A tile: its image, first row and first column. For numbers after the last tile the image is beyond every image. */
+/* A tile: its image, first row and first column. If the tile does not exist, n is N. */
 typedef struct position {
   int n, y, x;
 } position;

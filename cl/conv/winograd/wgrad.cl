@@ -3,19 +3,20 @@
  *
  *   dW[k][c] = G' (sum over tiles of (A dY A') * (B' X B)) G
  *
- * dY's tiles, TILE x TILE, are numbered through all images, row by row. One work-item is one work-group. It walks over
- * units: KB filters by CB channels, for one part of the tiles. All intermediate values of TB tiles stay in its caches:
+ * The tiles of dY, TILE x TILE, are numbered row by row and image by image. A unit of work is KB filters by CB
+ * channels, for one part of the tiles. A work-group, which has one work-item, computes one unit after another. All
+ * intermediate values of TB tiles stay in the caches of its core:
  *
- *   V[point][tile][CB]              the transformed tiles of X, lanes of vectors being channels,
- *   M[point][tile][KB]              those of dY,
- *   S[panel][row][point][MR][NR]    sums over tiles of M V: register tiles of MR filters by NR = 16 NV channels,
- *   buffer                          pixels (conv/winograd/rows.clh).
+ *   V[point][tile][CB]              the transformed tiles of X; lanes of vectors are channels
+ *   M[point][tile][KB]              the transformed tiles of dY
+ *   S[panel][row][point][MR][NR]    sums over tiles of M V. A register tile is MR filters by NR = 16 NV channels
+ *   buffer                          pixels (conv/winograd/rows.clh)
  *
- * MR NV vectors of 16 sums fill the registers: 8 by 2 with AVX-512, 6 by 1 (as halves) with AVX2. KB is a multiple of
- * MR and of 16.
+ * MR NV vectors of 16 sums fill the registers: 8 by 2 with AVX-512, 6 by 1 with AVX2, where a vector takes two
+ * registers. KB is a multiple of MR and of 16.
  *
- * T holds float sums [PARTS][ceil(CG / NR)][ceil(KG / MR)][9][MR][NR], to be added by conv_wgrad_reduce; rows and
- * lanes beyond the operands may hold anything. TOP, LEFT: the pixel of X that the first tap reads for dY's first.
+ * T holds float sums [PARTS][ceil(CG / NR)][ceil(KG / MR)][9][MR][NR], which conv_wgrad_reduce adds up. Rows and lanes
+ * beyond the operands are undefined. (TOP, LEFT) is the pixel of X that the first tap reads for the first pixel of dY.
  * scratch: for each work-group POINTS (TB (CB + KB) + 32 + KB CB) + EDGE (RUN TILE + 18) 16 floats. NDRange: walkers,
  * 1, 1; work-group (1, 1, 1). */
 #include "conv/winograd/rows.clh"
@@ -24,10 +25,10 @@
 #define NR (NV * 16)
 #define CB 64
 #define KB (MR == 8 ? 64 : 96)
-#define V_POINT (TB * CB + 16) /* floats of V per point; 16 extra keep points out of the same cache sets */
+#define V_POINT (TB * CB + 16) /* floats of V per point; the 16 more keep the points in different cache sets */
 #define M_POINT (TB * KB + 16)
 
-/* Computes V of tiles `tile` to `end` - 1, for 16 channels. */
+/* Computes V for tiles tile .. end - 1 and the 16 channels from c on. */
 VECTOR_APART void transform_x(source x, __private const int8 *size, __private const int8 *blocking, const int c,
                               const int tile, const int end, __global float *buffer, __global float *V) {
   UNPACK_INTS(WINOGRAD_SIZE, *size)
@@ -46,7 +47,7 @@ VECTOR_APART void transform_x(source x, __private const int8 *size, __private co
   }
 }
 
-/* Computes M of tiles `tile` to `end` - 1, for 16 filters. */
+/* Computes M for tiles tile .. end - 1 and the 16 filters from k on. */
 VECTOR_APART void transform_y(source y, __private const int8 *size, const int k, const int TB, const int tile,
                               const int end, __global float *buffer, __global float *M) {
   UNPACK_INTS(WINOGRAD_SIZE, *size)
@@ -71,7 +72,7 @@ VECTOR_APART void transform_y(source y, __private const int8 *size, const int k,
   }
 }
 
-/* Zeroes M of 16 filters that do not exist. */
+/* Sets M to 0 for 16 filters that do not exist. */
 VECTOR_APART void clear_filters(const int TB, __global float *M) {
   for (int point = 0; point < POINTS; point++)
     for (int t = 0; t < TB; t++) STOREV(f32, 16, (float16)(0.0f), M, point * M_POINT + t * KB);
