@@ -1,5 +1,5 @@
-/* matmul/determinant.cl: y[i] = determinant of the matrix x[i], by elimination with partial pivoting (the first of the
- * largest elements of a column).
+/* matmul/determinant.cl: y[i] = the determinant of the matrix x[i], by Gaussian elimination with partial pivoting. The
+ * pivot is the element of largest magnitude in a column, the first one if there are several.
  *
  * x is (count, n, n), y (count), scratch (count, n, n) in COMPUTE(X_T).
  *

@@ -1,10 +1,11 @@
 /* matmul/integer.cl: y[..., i, j] = sum over l of a[..., i, l] b[..., l, j], integers that wrap.
  *
- * a (..., m, k), b (..., k, n) and y (..., m, n) are contiguous but for their leading axes: `lead` has the extents of
- * y's leading axes, a_lead and b_lead their strides in a and b, 0 where a or b is broadcast.
+ * The last two axes of a (..., m, k), b (..., k, n) and y (..., m, n) are contiguous. `lead` has the extents of the
+ * leading axes of y. a_lead and b_lead have the strides of these axes in a and b; a stride is 0 if the tensor is
+ * broadcast along the axis.
  *
- *   X_T   type of all; sums are taken in COMPUTE(X_T)
- *   VW    columns a work-item makes
+ *   X_T   type of a, b and y; sums are computed in COMPUTE(X_T)
+ *   VW    columns that a work-item computes
  *
  * One dimension of batch * m * ceil(n / VW) work-items. */
 #include "common/dtype.clh"

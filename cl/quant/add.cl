@@ -1,10 +1,10 @@
-/* quant/add.cl: y[i] = the sum of two bytes that stand for real numbers, as a byte (quant/product.clh):
+/* quant/add.cl: y[i] = the sum of two quantized numbers, quantized again (quant/product.clh). The sum is
  *
  *   (x[i] - x_zero) x_scale + (other[i] - other_zero) other_scale
  *
- * cut to low .. high, divided by y's scale, rounded, plus y's zero point.
+ * It is clamped to least_sum .. most_sum, divided by the scale of y and rounded, and the zero point of y is added.
  *
- *   VW   elements of a work-item
+ *   VW   elements per work-item
  *
  * One dimension of ceil(count / VW) work-items. */
 #define Y_T u8

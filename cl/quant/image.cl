@@ -1,24 +1,22 @@
-/* quant/image.cl: images of bytes with PER channels of a pixel side by side, padded by the zero point. Rows and columns
- * are grouped by their index modulo the stride, so that a tap reads adjacent pixels for adjacent results:
+/* quant/image.cl: packs images of bytes, padded with their zero point. An element of the result holds PER channels of
+ * one pixel. Pixels are grouped into phases, by their row and column modulo the stride, so that a tap reads adjacent
+ * pixels for adjacent results:
  *
  *   packed[image][c][ph * sw + pw][h][w] = channels c PER .. c PER + PER - 1 of pixel (h sh + ph - pad_h, w sw + pw -
  *                                          pad_w)
  *
- * Channels beyond those of x are 0.
+ * Channels beyond those of x are 0. x is (images, channels, height, width); each group of a grouped convolution is an
+ * image of its own. c runs over `steps` >= ceil(channels / PER). After the last image there are `slack` elements of 0,
+ * which the last tile of a product reads but whose results are not stored.
  *
- * x is (images, channels, height, width), where groups count as images; packed has `steps` >= ceil(channels / PER).
- * After the last image there are `slack` elements of 0, which the last tile of a product reads; the results are
- * dropped.
+ *   phases   1 for filters of one pixel, which read only the first phase; otherwise sh * sw
+ *   mask     128 if the sign of the bytes must be changed (quant/pack.cl), else 0
+ *   PER      bytes per element: 4 or 2
+ *   VW       1: for GPUs; a work-item packs one pixel. 16: for CPUs; a group of one work-item packs `lines` rows of a
+ *            plane, in vectors of 16, 8 or 4 pixels; the last two vectors of a row may overlap
  *
- * Filters of one pixel read the first group alone: then `phases` is 1, else sh * sw.
- *
- *   mask   as in quant/pack.cl
- *   PER    bytes of an element: 4 or 2
- *   VW     1: for GPUs, a work-item packs a pixel. 16: for CPUs, a group of one work-item packs `lines` rows of a
- *          plane, in vectors of 16, 8 or 4 pixels, of which the last two of a row may overlap
- *
- * One dimension of images * steps * phases * rows * columns work-items, or with VW 16 of
- * images * steps * phases * ceil(rows / lines). */
+ * One dimension of images * steps * phases * rows * columns work-items, or with VW 16 of images * steps * phases *
+ * ceil(rows / lines). */
 #include "common/dtype.clh"
 #include "common/group.clh"
 
@@ -28,8 +26,8 @@
 #define ELEMENT ushort
 #endif
 
-/* A row of a packed plane. Its pixels begin..end - 1 are copied from x, starting at `first`, every sw-th pixel; its
- * other pixels are padding. */
+/* A row of a packed plane. Its pixels begin .. end - 1 are pixels first, first + sw, ... of a row of x. Its other
+ * pixels are padding. */
 typedef struct line {
   int begin, end, first;
 } line;
@@ -41,14 +39,14 @@ static inline line line_of(const int columns, const int width, const int wide, c
   return l;
 }
 
-/* The channels of a pixel, `plane` apart. */
+/* The element that holds `channels` channels of a pixel, which are `plane` bytes apart in x. */
 static inline ELEMENT pixel(__global const uchar *x, const long plane, const int channels, const uchar mask) {
   ELEMENT element = 0;
   for (int d = 0; d < channels; d++) element |= (ELEMENT)((uint)(x[d * plane] ^ mask) << 8 * d);
   return element;
 }
 
-/* A pixel of padding. */
+/* The element of a pixel of padding: `fill` in each of `channels` channels. */
 static inline ELEMENT blank(const int channels, const uchar fill) {
   ELEMENT element = 0;
   for (int d = 0; d < channels; d++) element |= (ELEMENT)((uint)fill << 8 * d);
@@ -56,7 +54,8 @@ static inline ELEMENT blank(const int channels, const uchar fill) {
 }
 
 #if VW > 1
-/* to[i] = the channels of pixel i of n, sw (1 or 2) apart. n sw bytes of each channel are read. */
+/* to[i] = the element of pixel i, for i < n; pixels are sw (1 or 2) bytes apart in x. It reads n sw bytes of each
+ * channel. */
 #define PIXELS(n) MICA_PASTE(pixels, n)
 #define DEFINE_PIXELS(n)                                                                                               \
   static inline void PIXELS(n)(__global ELEMENT * to, __global const uchar *x, const int sw, const long plane,         \
@@ -72,7 +71,7 @@ static inline ELEMENT blank(const int channels, const uchar fill) {
 DEFINE_PIXELS(16)
 DEFINE_PIXELS(8)
 DEFINE_PIXELS(4)
-/* A line in vectors of n, the last one overlapping the one before. */
+/* Packs `count` pixels in vectors of n; the last vector may overlap the one before it. */
 #define IN_VECTORS(n)                                                                                                  \
   for (int i = 0; i < count; i += n) {                                                                                 \
     const int at = min(i, count - n);                                                                                  \

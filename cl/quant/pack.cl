@@ -1,21 +1,20 @@
-/* quant/pack.cl: a matrix of bytes in panels: element (step, lane) of a panel holds PER values of one row or
- * column, which follow each other along the depth. Values beyond the matrix are 0.
+/* quant/pack.cl: packs a matrix of bytes in panels. A lane of a panel is one row, or one column, of the matrix. Element
+ * (step, lane) holds PER values that are adjacent along the depth. Values beyond the matrix are 0.
  *
- *   packed [batch][panel][tap * steps + step][lane] = values step PER .. step PER + PER - 1 of tap `tap`
+ *   run 1   packed [batch][panel][tap * steps + step][lane] = values step PER .. step PER + PER - 1 of tap `tap`
+ *   run > 1 packed [batch][panel][(tap * steps + step) / run][lane][step % run]; `steps` is a multiple of `run`
  *
- * or, if `run` is above 1 (then `steps` is a multiple of it), [batch][panel][chunk of `run` steps, of all
- * taps][lane][step of the chunk].
+ * x has `outer` rows (or columns), each of taps * depth values. Value (o, tap, d) of a batch is at o outer_step + d
+ * depth_step + tap. steps >= ceil(depth / PER).
  *
- * x has `outer` rows (or columns, if these are packed), each of taps * depth values: value (o, tap, d) of a batch is at
- * o outer_step + d depth_step + tap. steps >= ceil(depth / PER).
- *
- *   mask      128 where values change their sign (i8 packed as u8 or the reverse), else 0
+ *   mask      128 if the sign of values must be changed (i8 is packed as u8 or u8 as i8), else 0
  *   width     lanes of a panel
- *   signs     1: packed values are signed, for the sums
- *   sums      if not null: sums[batch][o], the sum of o's packed values modulo 2^32; a chunk is then all of a row
- *   PER       4: bytes of a uint; 2: pairs, of shorts in a uint (WIDE 1) or of bytes in a ushort (WIDE 0)
+ *   signs     1: packed values are signed; used for `sums`
+ *   sums      if has_sums: sums[batch][o] = the sum of the packed values of row o, modulo 2^32; `chunks` must then be 1
+ *   PER       values per element. 4: bytes in a uint. 2: shorts in a uint (WIDE 1), or bytes in a ushort (WIDE 0)
  *
- * One dimension of batches * panels * width * chunks work-items; a chunk is `chunk` of a row's taps * steps steps. */
+ * One dimension of batches * panels * width * chunks work-items. A work-item packs `chunk` of the taps * steps steps of
+ * a row. */
 #include "common/dtype.clh"
 #include "common/group.clh"
 

@@ -1,18 +1,19 @@
-/* quant/weights.cl: y = activation(x W + bias + addend) for few rows of x and weights stored as bytes or nibbles, never
- * written as floats.
+/* quant/weights.cl: y = activation(x W + bias + addend) for few rows of x and weights that are stored as bytes or
+ * nibbles. The weights are decoded in registers.
  *
  *   (x W)[i][j] = sum over groups g of scale[j][g] sum over k in g of x[i][k] (q[j][k] - zero[j][g])
  *
- * Weights come in panels of 16 columns (quant/pack.cl): element (step, column) holds VALUES values that follow each
- * other along k, the first in the low bits. They are taken as unsigned: signed bytes were packed with 128 added, and
- * `flips` adds 8 to signed nibbles, by their highest bits. Scales, and zero points to which the same number was added,
- * come in such panels too, one row of 16 per group of weights (weights_scales.cl); without zero points `lift` is that
- * number. A segment is `segment` steps of one group, whose values are summed before they are multiplied by its scale.
+ * Weights are packed in panels of 16 columns (quant/pack.cl): element (step, column) holds VALUES values that are
+ * adjacent along k, the first in the low bits. The kernel treats them as unsigned: signed bytes were packed with 128
+ * added, and signed nibbles get 8 added here, by an xor with `flips`. The same number was added to the zero points; if
+ * there are no zero points, it is `lift`. Scales and zero points are in panels of 16 columns, too, one row per group of
+ * weights (weights_scales.cl). A segment is `segment` steps of one group. Its values are summed before they are
+ * multiplied by the scale.
  *
- *   BITS   8 or 4
- *   ROWS   rows of x that one walk over the weights serves
- *   VW     16: a work-item computes 16 columns, alone in its work-group
- *          1: a work-group of 16 x 16 work-items computes 16 columns; its 16 rows of work-items take segments in turns
+ *   BITS   bits per weight: 8 or 4
+ *   ROWS   rows of x that are multiplied in one pass over the weights
+ *   VW     16: a work-item, alone in its work-group, computes 16 columns
+ *          1: a work-group of 16 x 16 work-items computes 16 columns; row s of the work-items takes every 16th segment
  *
  * There are ceil(n / 16) x ceil(m / ROWS) work-groups. */
 #include "common/epilogue.clh"
@@ -26,10 +27,10 @@
 #define WORDS MICA_PASTE(uint, VW)
 #define as_int1 as_int
 
-/* VALUE(w, d) is value d of the words w, as a float. With one row of x it is not shifted down from its byte, so it is
- * the value times 256^byte. Each byte position then has a separate sum, which is divided by 256^byte at the end
- * (exactly, for sums of x up to 1e28). This saves shifts, and no multiply-add waits for the one before. With more rows,
- * one shift serves several. */
+/* VALUE(w, d) is value d of the words w, as a float. With one row of x, a value in byte 1 or 2 of the word is not
+ * shifted down, so VALUE is the value times 256 or 256^2. The values of each byte position have a separate sum, which
+ * JOINED divides by that factor at the end (exactly, for sums of x up to 1e28). This saves shifts, and no multiply-add
+ * has to wait for the one before. With more rows of x, one shift serves several multiply-adds. */
 #define PART(w, shift, mask) MICA_AS(float, VW, MICA_PASTE(as_int, VW)(((w) >> (WORDS)(shift)) & (WORDS)(mask)))
 #if VW > 1 && ROWS == 1
 #define CHAINS 4

@@ -1,4 +1,4 @@
-/* quant/weights_scales.cl: scales or zero points of weights in the panels of weights.cl.
+/* quant/weights_scales.cl: copies scales or zero points of weights to the panels that weights.cl reads.
  *
  *   panels [panel][group][lane] = parts[j step_j + group step_g] + lift, j = 16 panel + lane
  *

@@ -1,25 +1,26 @@
-/* matmul/cpu/amx.cl: products of bf16 and of bytes on the matrix unit of Intel's CPUs (common/cpu/tiles.clh).
+/* matmul/cpu/amx.cl: products of bf16 and of bytes on the matrix unit of Intel CPUs (common/cpu/tiles.clh).
  *
- *   D = act(alpha op(A) op(B) + beta C + bias)       common/epilogue.clh says what and where
+ *   D = act(alpha op(A) op(B) + beta C + bias)       see common/epilogue.clh
  *
- * B is packed in panels of 32 columns (matmul/cpu/amx_pack.clh). A column has `steps` words of 4 bytes, of which a tile
- * takes `words`, a chunk. Matrix z of the batches begins z * B_batch words after the first. A is read where it is, or
- * is packed likewise. Word w of chunk c of row i of panel p begins this many words after element A_at, whose elements
- * have A_size bytes:
+ * B is packed in panels of 32 columns (matmul/cpu/amx_pack.clh). A column has `steps` words of 4 bytes. A tile takes a
+ * chunk, `words` of them. Matrix z of the batch begins at word z * B_batch. A is packed in the same way, or is read
+ * where it is. Word w of chunk c of row i of panel p of A is this many words after element A_at (an element has A_size
+ * bytes):
  *
  *   z * A_batch + p * A_panel + c * A_chunk + i * A_row + w
  *
- * All 32 rows of every panel must be readable. Sums run over chunks of `words` words in order. Within a chunk of bf16
- * the unit decides the order, and takes subnormal elements as zeros.
+ * All 32 rows of every panel must be readable. Chunks are added in order. Within a chunk of bf16 the unit decides the
+ * order and treats subnormal elements as zeros.
  *
- *   A_T, B_T     bf16 both, or i8 or u8 each
- *   MICA_HAS_AMX 1 the instructions, 0 an emulation
- *   PACK         1: groups pack the columns of B that they take, element (z, k, j) of which is
- *                X[X_at + z * X_batch + j * X_outer + k * X_k], K deep; no other core then waits for those lines
+ *   A_T, B_T       both bf16, or each i8 or u8
+ *   MICA_HAS_AMX   1: uses the instructions; 0: emulates them
+ *   PACK           1: a work-group itself packs the columns of B that it uses, so that no core waits for lines that
+ *                  another core has written. Element (z, k, j) of B is X[X_at + z * X_batch + j * X_outer + k * X_k],
+ *                  for k < K
  *
- * A work-group takes `columns` panels of B by `height` panels of A, `rows` of the latter at a time, so that it finds
- * their words in its caches. NDRange: groups of one work-item, ceil(panels of A / height), ceil(panels of B / columns),
- * batches; with PACK height is all panels. */
+ * A work-group computes `columns` panels of B by `height` panels of A. It processes `rows` panels of A at a time, so
+ * that their words stay in its caches. NDRange: groups of one work-item, ceil(panels of A / height), ceil(panels of B /
+ * columns), batches. With PACK, height is the number of all panels of A. */
 #include "common/epilogue.clh"
 #include "common/group.clh"
 #include "common/cpu/tiles.clh"

@@ -2,13 +2,13 @@
  * X[X_at + z * X_batch + o * X_outer + k * X_k]; P[z] has the order that matmul/cpu/amx_pack.clh gives. X and P do not
  * overlap.
  *
- *   PER      2: bf16, 4: bytes
- *   ROWS     1: rows of A, 0: columns of B
- *   ACROSS   1: X_batch is 1, and vectors are read along 16 matrices
+ *   PER      elements per word. 2: bf16; 4: bytes
+ *   ROWS     1: packs rows of A; 0: packs columns of B
+ *   ACROSS   1: X_batch is 1, and each vector is read across 16 matrices
  *
- * Groups of one work-item, which packs LENGTH words (with ROWS as many as make whole chunks) of SHARE adjacent panels,
- * and so reads long pieces of X. NDRange: ceil(steps / words packed), ceil(panels / SHARE), batches (ACROSS:
- * ceil(batches / 16); there are at least 16 batches). */
+ * A work-item packs LENGTH words (with ROWS rounded to whole chunks) of SHARE adjacent panels, so that it reads long
+ * pieces of X. Groups of one work-item. NDRange: ceil(steps / words packed), ceil(panels / SHARE), batches (ACROSS:
+ * ceil(batches / 16); there must be at least 16 batches). */
 #include "common/group.clh"
 
 #include "matmul/cpu/amx_pack.clh"
@@ -16,8 +16,8 @@
 #define LENGTH 32
 
 #if ACROSS
-/* The word that begins at x, of 16 matrices whose elements are adjacent in X. Elements of the word from `deep` on do
- * not exist and become 0. */
+/* The words that begin at x, x + 1, ... x + 15: one for each of 16 matrices whose elements alternate in X. Elements of
+ * a word from `deep` on do not exist and become 0. */
 static inline float16 words_of(__global const ELEMENT *x, const long X_k, const int deep) {
   if (deep >= PER) return as_float16(words_across(x, X_k));
   uint16 word = (uint16)(0);

@@ -1,16 +1,16 @@
-/* matmul/cpu/pack.cl: an operand of gemm_tile, of floats, in the order in which that kernel reads it (its form
- * PREPACKED): for operands that are constant from run to run, or that many groups would pack, each for itself.
+/* matmul/cpu/pack.cl: packs a float operand of gemm_tile in the order in which that kernel reads it (its form
+ * PREPACKED). It is used for operands that do not change from run to run, and for operands that many work-groups would
+ * otherwise each have to pack.
  *
  *   P[(z * panels + p) * K + k][i] = X[X_at + z * X_batch + (p * width + i) * X_outer + k * X_k]
  *
  * for i < width and p * width + i < outer. The outer index is the row of A or the column of B. X and P do not overlap.
  *
- * NV 0: panels of any width; what remains of the `pitch` elements of a row is 0. NDRange: one dimension,
- * batches * panels * K or more, work-groups of any size.
- *
- * NV > 0, for the CPU class: panels whose width and pitch are NV vectors of VW elements; what lies beyond the last row
- * or column is anything. A work-item, which is a work-group, packs KB steps of K of a panel. NDRange: ceil(K / KB),
- * panels, batches; work-group (1, 1, 1). */
+ *   NV 0     panels of any width. Row k of a panel has `pitch` elements; those after the last row of A or column of B
+ *            are 0. NDRange: one dimension of at least batches * panels * K work-items, with any work-group size
+ *   NV > 0   for the CPU class: width and pitch are NV vectors of VW elements. Elements beyond the last row of A or
+ *            column of B are undefined. A work-group, which has one work-item, packs KB steps of K of a panel. NDRange:
+ *            ceil(K / KB), panels, batches; work-group (1, 1, 1) */
 #include "common/dtype.clh"
 #include "common/group.clh"
 #include "common/cpu/prefetch.clh"

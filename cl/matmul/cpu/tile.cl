@@ -1,34 +1,38 @@
 /* matmul/cpu/tile.cl: D[M,N] = act(alpha op(A) op(B) + beta C + bias) for the CPU class.
  *
- * One work-item is one work-group. It owns MC rows by NC columns of D, which it computes in register tiles of MR rows
- * by NV vectors of VW columns: at each k, NV vectors of B and MR broadcast elements of A give MR * NV multiply-adds.
- * K is cut twice: into KA, so that MC x KA elements of A stay in the second level cache, and into KC, so that KC x NR
- * of B stay in the first. Between blocks of K the sums wait in P.
+ * A work-group, which has one work-item, computes MC rows by NC columns of D, in register tiles of MR rows by NV
+ * vectors of VW columns. At each k, NV vectors of B and MR broadcast elements of A give MR * NV multiply-adds. K is
+ * divided twice: into blocks of KA, so that MC x KA elements of A stay in the second level cache, and these into blocks
+ * of KC, so that KC x NR elements of B stay in the first level cache. Between blocks of K the sums are stored in P.
  *
- * A_FORM and B_FORM say how an operand reaches the registers:
- *   1 ROWS       read in place; for A adjacent along k (A_col is 1), for B adjacent along columns (B_col is 1, N >= VW)
- *   2 COLS       A only: read in place, adjacent along rows (A_row is 1, M >= MR)
- *   3 PACK       copied into local memory by the work-group, in the order of use; any strides, any type
- *   4 PREPACKED  packed before by gemm_pack, in the order in which PACK would, as float; of the strides only X_batch
- *                counts. For weights that do not change, and a B that many groups would pack, each for itself
- * In place pays where the operand is small or used few times; prologues need PACK.
+ * A_FORM and B_FORM say how an operand gets to the registers:
+ *   1 ROWS       read where it is. A must be adjacent along k (A_col is 1), B along columns (B_col is 1, N >= VW)
+ *   2 COLS       only for A: read where it is, adjacent along rows (A_row is 1, M >= MR)
+ *   3 PACK       the work-group copies it to local memory in the order of use; any strides and any type
+ *   4 PREPACKED  gemm_pack packed it before, as floats in the order of PACK. Only the stride X_batch is used. It is for
+ *                weights that do not change, and for a B that many work-groups would otherwise each pack
+ * ROWS and COLS are faster if the operand is small or used few times. Prologues need PACK.
  *
- * BLOCK > 0, with PACK: B is of blocks of that type (blocks/block.clh), adjacent along k (B_row is 1) or along columns
- * (B_col is 1), in rows of whole blocks. Blocks of K begin where blocks of B begin. B_at and B_batch count bytes.
+ * BLOCK > 0, with PACK: B consists of quantized blocks of that type (blocks/block.clh), whose elements are adjacent
+ * along k (B_row is 1) or along columns (B_col is 1), in rows of whole blocks. Blocks of K begin where blocks of B
+ * begin. B_at and B_batch count bytes.
  *
- * Sums are float. Float adds products of i8 and u8 exactly up to 2^24, which is the sum of 1024 products of i8 or 258
- * of u8: KC must be at most that. The sums of blocks of K are then added as integers (ACC_T i32).
+ * Sums are float. For i8 and u8 they are exact up to 2^24, the sum of 1024 products of i8 or 258 products of u8; KC
+ * must not be larger. The sums of blocks of K are then added as integers (ACC_T i32).
  *
- * PREFETCH 1: while tiles are multiplied the next panel of B and the cache lines of D are prefetched; for a B that no
- * near cache holds, in panels of more than a vector.
+ * PREFETCH 1: while tiles are multiplied, the next panel of B and the cache lines of D are prefetched. It is for a B
+ * that is not in a near cache, in panels of more than one vector.
  *
- * EPILOGUE says what is computed beyond the product, and so which arguments there are: 0 everything (P, D, C and bias);
- * 1 nothing: D is the product; 2 alpha is 1, beta 0, and D itself holds the sums of blocks of K.
- * With splits > 1 each part of K gets its own work-groups and P is [splits][batches][M][N], to be added by gemm_splitk.
- * P may be D if K is a single block (P is then not used), or if D has P's type and C is not D.
+ * EPILOGUE says what is computed besides the product, and so which arguments the kernel has:
+ *   0   everything; the arguments are P, D, C and bias
+ *   1   nothing; D is the product
+ *   2   alpha is 1, beta is 0, and D itself holds the sums between blocks of K
  *
- * NDRange: ceil(M / MC), ceil(N / NC), batches * splits; work-group (1, 1, 1). scratch: MC rounded up to MR, times KA
- * elements of A (MR counts as MRP) if that is packed, and KC * NR of B likewise; one float at least.
+ * With splits > 1 each part of K has its own work-groups, and P is [splits][batches][M][N], which gemm_splitk adds up.
+ * P may be D if K is a single block (P is then not used), or if D has the type of P and C is not D.
+ *
+ * NDRange: ceil(M / MC), ceil(N / NC), batches * splits; work-group (1, 1, 1). scratch, in floats: ceil(MC / MR) * MRP
+ * * KA if A is packed, plus KC * NR if B is packed; at least one.
  *
  * A_T, B_T, D_T: types of A, B and D. */
 #include "common/cpu/prefetch.clh"
@@ -72,7 +76,8 @@
 
 #include "matmul/cpu/micro.clh"
 
-/* Stores W adjacent columns: partial sums go to P until the last block of K, whose sums go to D with the epilogue. */
+/* Stores W adjacent columns. Before the last block of K the sums are written to P; after the last block they are
+ * finished with the epilogue and written to D. */
 #if EPILOGUE == 1
 #define STORE_SUMS(W, x, row, col)                                                                                     \
   do {                                                                                                                 \
@@ -96,8 +101,9 @@
 #define FIRST 1
 #define LAST 2
 
-/* Sums NV vectors at column n and writes them: a bare product straight from registers, with an epilogue through an
- * array, so that the epilogue is compiled once instead of MR * NV times. */
+/* FULL_TILE computes and stores NV vectors of columns from column n on. Without an epilogue they are stored from
+ * registers. With an epilogue they are copied to an array first, so that a loop can store them and the epilogue is
+ * compiled once and not MR * NV times. */
 #if EPILOGUE == 1
 #define STORE_TILE(sums, n)                                                                                            \
   UNROLL for (int i = 0; i < MR; i++) if (i >= row_begin && i < row_end) UNROLL for (int v = 0; v < NV; v++)           \
@@ -129,7 +135,8 @@
     STORE_TILE(sums, n);                                                                                               \
   } while (0)
 
-/* Sums one vector at column n and writes `count` of its lanes, from lane `skip` on, in powers of two. */
+/* Computes one vector of columns from column n on, and stores `count` of its lanes, from lane `skip` on, in pieces
+ * whose sizes are powers of two. */
 #define EDGE_TILE(b, n, skip, count)                                                                                   \
   do {                                                                                                                 \
     V sums[MR][1], edge[MR];                                                                                           \
@@ -210,7 +217,8 @@ static inline void apply_prologue_b(const int z, const int k_begin, const int kc
 #define apply_prologue_b(z, k_begin, kc, n, columns, to)
 #endif
 
-/* Declares the tile's part of A, and which of its rows are stored. */
+/* A_TILE declares a pointer to the tile's rows of A, and the rows row_begin .. row_end - 1 of the tile that are
+ * stored. */
 #define TILE_ROWS int m_tile = m, row_begin = 0, row_end = min(MR, m_end - m)
 #if A_FORM == PACK
 #define A_TILE                                                                                                         \
@@ -226,7 +234,8 @@ static inline void apply_prologue_b(const int z, const int k_begin, const int kc
   __global const STORAGE(A_T) * a[MR];                                                                                 \
   UNROLL for (int i = 0; i < MR; i++) a[i] = A + min(m + i, M - 1) * A_row + k0
 #else
-/* Moves a last tile that would reach past the matrix back, and does not store its first rows. */
+/* If the last tile would reach beyond the matrix, it is moved back, and its first rows, which were stored before, are
+ * not stored again. */
 #define A_TILE                                                                                                         \
   TILE_ROWS;                                                                                                           \
   row_begin = max(0, m + MR - M);                                                                                      \
@@ -235,8 +244,9 @@ static inline void apply_prologue_b(const int z, const int k_begin, const int kc
   __global const STORAGE(A_T) *a = A + m_tile + k0 * A_col
 #endif
 
-/* Does the work of work-group (group_x, group_y, group_z); there are group_w along z. A function of its own, because
- * PoCL compiles the body of a kernel several times. Four numbers give faster code than one int4. */
+/* Computes the part of work-group (group_x, group_y, group_z); group_w is the number of work-groups along z. It is not
+ * part of the kernel's body, because PoCL compiles the body of a kernel several times. Four numbers give faster code
+ * than one int4. */
 APART void multiply_group(__global const STORAGE(A_T) * A, __global const STORAGE(B_T) * B, __local float *scratch,
                           RESULTS, const mica_packed packed, const size_t group_x, const size_t group_y,
                           const size_t group_z, const size_t group_w) {
@@ -296,7 +306,8 @@ APART void multiply_group(__global const STORAGE(A_T) * A, __global const STORAG
           else
             for (int v = n; v < n_end; v += VW) {
 #if B_FORM == ROWS
-              /* A last vector that would reach past the matrix is moved back; its first lanes are not stored. */
+              /* If the last vector would reach beyond the matrix, it is moved back, and its first lanes are not stored
+               * again. */
               const int skip = max(0, v + VW - N), count = VW - skip;
 #else
               const int skip = 0, count = min(VW, n_end - v);

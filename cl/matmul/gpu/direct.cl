@@ -1,9 +1,10 @@
 /* matmul/gpu/direct.cl: D = act(alpha op(A) op(B) + beta C + bias) without local memory, for matrices so small that
  * tiles would mostly be padding. GPU class.
  *
- * A work-item owns MICRO_M rows by VEC columns and reads its operands where they lie; the caches do the sharing.
- * Indices beyond the matrix are clamped to its last row or column, so that the loop over k has no branches. NDRange:
- * one dimension, ceil(N / VEC) * ceil(M / MICRO_M) * batches or more, work-groups of any size. */
+ * A work-item computes MICRO_M rows by VEC columns. It reads its operands directly from global memory; work-items share
+ * them only through the caches. Indices beyond the matrix are clamped to its last row or column, so that the loop over
+ * k has no branches. NDRange: one dimension of at least ceil(N / VEC) * ceil(M / MICRO_M) * batches work-items, with
+ * any work-group size. */
 #include "common/group.clh"
 #include "matmul/operands.clh"
 

@@ -1,15 +1,16 @@
-/* matmul/gpu/gemv.cl: D = act(alpha op(A) op(B) + beta C + bias) where M or N is 1: a matrix times a vector. GPU class.
+/* matmul/gpu/gemv.cl: D = act(alpha op(A) op(B) + beta C + bias) for M or N 1: a matrix times a vector. GPU class.
  *
- * With VECTOR_IS_A 0, N is 1, A is the matrix and B the vector; with 1, M is 1 and B is the matrix. Its outer index
- * (row of A, column of B) counts the elements of D. The time is that of reading the matrix once, so neighbouring
- * work-items should read neighbouring memory: a work-group is K_LANES x WG_SIZE / K_LANES work-items, the fast index
- * along k where the matrix is adjacent along k (layout 1), along the outer index otherwise. Each work-item adds up
- * every K_LANES-th vector of VEC elements; the K_LANES sums of an outer index are then added as a tree. In layout 1 a
- * vector lies along k, otherwise a work-item owns VEC outer indices.
+ *   VECTOR_IS_A   0: N is 1, A is the matrix and B the vector. 1: M is 1, A is the vector and B the matrix
+ *   TEXTURE       the matrix is read through an image that shares its memory (src/runtime/texture.h). 1: an image of
+ *                 one dimension. 2: of two, whose rows have 1 << texture_shift pixels. The matrix must be f32 or f16,
+ *                 aligned, and adjacent along k or along the outer index, and VEC must be at least 4. 0: no image
  *
- * With TEXTURE the matrix is f32 or f16, aligned, adjacent along k or along the outer index, and its vectors are
- * read from an image over its buffer (src/runtime/texture.h): 1 of one dimension, 2 of two, whose rows have
- * 1 << texture_shift pixels. VEC is then at least 4.
+ * The outer index is the row of A or the column of B; D has one element per outer index. Reading the matrix bounds the
+ * time, so neighbouring work-items should read neighbouring memory. A work-group is K_LANES work-items along k by
+ * WG_SIZE / K_LANES along the outer index. If the matrix is adjacent along k (layout 1), neighbouring work-items are
+ * neighbours along k and a vector of VEC elements is along k. Otherwise they are neighbours along the outer index, and
+ * a work-item computes VEC outer indices. Along k, each work-item adds up every K_LANES-th element or vector. Then the
+ * K_LANES sums of an outer index are added by a tree.
  *
  * NDRange: one dimension, WG_SIZE * ceil(max(M, N) / OUTERS) * batches, where OUTERS is WG_SIZE / K_LANES in layout 1,
  * otherwise WG_SIZE / K_LANES * VEC; work-group (WG_SIZE). */
@@ -92,7 +93,7 @@ __kernel __attribute__((reqd_work_group_size(WG_SIZE, 1, 1))) void gemv_gpu(cons
 #pragma unroll
   for (int j = 1; ALONG_K && j < VEC; j++) sums[0] += sums[j];
 #endif
-  /* Writes partial[lane along k][outer index of the group]. */
+  /* Writes the sums to partial[lane along k][outer index in the group], for the tree below. */
   const int at = k_lane * OUTERS_GROUP + o_lane * OUTERS_ITEM;
 #pragma unroll
   for (int j = 0; j < OUTERS_ITEM; j++) partial[at + j] = sums[j];

@@ -1,8 +1,9 @@
-/* matmul/gpu/splitk.cl: the second half of a matmul whose sum over k was divided among work-groups.
+/* matmul/gpu/splitk.cl: adds the partial sums of a matmul whose sum over k was divided among work-groups, and finishes
+ * them: D = act(alpha sum + beta C + bias).
  *
- * P[splits][batches][M][N] of ACC_T holds the partial sums; they are added in the order of `splits`, so that the same
- * inputs give the same bits, then finished like other products: D = act(alpha sum + beta C + bias). NDRange: one
- * dimension, M * N * batches or more, work-groups of any size. Any device class. */
+ * P[splits][batches][M][N] of ACC_T holds the partial sums. They are added in the order of `splits`, so that the same
+ * inputs give the same bits. NDRange: one dimension of at least M * N * batches work-items, with any work-group size.
+ * Any device class. */
 #include "common/epilogue.clh"
 #include "common/group.clh"
 

@@ -1,10 +1,12 @@
-/* matmul/gpu/subgroup.cl: D = act(alpha op(A) op(B) + beta C + bias) with operands shared in the registers of
- * subgroups instead of local memory. GPU class, for devices whose subgroups shuffle cheaply (Intel).
+/* matmul/gpu/subgroup.cl: D = act(alpha op(A) op(B) + beta C + bias). Work-items share operands through the registers
+ * of their sub-group and not through local memory. GPU class, for devices on which sub-group shuffles are cheap
+ * (Intel).
  *
- * A subgroup owns MICRO_M rows by SUBGROUP * MICRO_N columns of D; a work-item owns every SUBGROUP-th column. It holds
- * one value of op(B) for each of its columns; the values of op(A), which all columns need, are read once, neighbouring
- * k by neighbouring work-items, and broadcast. So A should be adjacent along k and B along its columns; any strides are
- * right. The SUBGROUPS subgroups of a work-group lie below each other and so share op(B) in the cache.
+ * A sub-group computes MICRO_M rows by SUBGROUP * MICRO_N columns of D; a work-item computes every SUBGROUP-th column.
+ * It holds one value of op(B) per column. The values of op(A) are needed by all columns: each work-item reads those of
+ * one k, and they are broadcast. So the kernel is fast if A is adjacent along k and B along its columns, but correct
+ * for any strides. The SUBGROUPS sub-groups of a work-group compute rows below one another, so they share op(B) in the
+ * cache.
  *
  * NDRange: one dimension, SUBGROUP * SUBGROUPS * ceil(M / (SUBGROUPS * MICRO_M)) * ceil(N / (SUBGROUP * MICRO_N))
  * * batches; work-group (SUBGROUP * SUBGROUPS). ACC_T is f32 or i32. */

@@ -1,23 +1,24 @@
 /* matmul/gpu/tile.cl: D = act(alpha op(A) op(B) + beta C + bias) by tiles through local memory. GPU class.
  *
- * A work-group owns a tile of D (common/gpu/local_tile.clh) and walks over k in steps of TILE_K as a software pipeline:
+ * A work-group computes a tile of D (common/gpu/local_tile.clh). It loops over k in steps of TILE_K as a software
+ * pipeline:
  *
- *   prologue   the tiles of op(A) and op(B) of the first step, the one that may be shallow, go through registers into
- *              local memory, element by element within bounds
- *   loop       the next step's go into registers, this step's are multiplied, the next step's go into local memory; one
- *              barrier
- *   epilogue   the last step is multiplied
+ *   prologue   copies the tiles of op(A) and op(B) of the first step to local memory, element by element and with
+ *              checks of bounds: the first step is the one that may have fewer than TILE_K values of k
+ *   loop       loads the tiles of the next step into registers, multiplies the tiles of this step, and writes the
+ *              loaded tiles to local memory; one barrier
+ *   epilogue   multiplies the tiles of the last step
  *
- * The loop has no condition: pointers advance, and rows and columns outside the matrix read the last one inside; their
- * sums are not written. (With conditions inside, LLVM for AMD waits for the loads before it multiplies.)
+ * The loop has no branches: pointers advance, and rows and columns outside the matrix read the last one inside; their
+ * sums are not written. (If there were branches, LLVM for AMD would wait for the loads before it multiplies.)
  *
- * Groups are numbered in one dimension: NDRange THREADS * tiles of D * batches (* splits), work-group (THREADS), where
- * SWIZZLE rows of tiles are walked together so that groups that run at the same time share operands in the cache.
+ *   SWIZZLE         rows of tiles that are processed together: work-groups are numbered down SWIZZLE tiles before the
+ *                   next column of tiles, so that groups that run at the same time share operands in the cache
+ *   SPLIT_K         1: the sum over k is divided among `splits` groups, which write their sums to P, an array
+ *                   [splits][batches][M][N] of ACC_T; matmul/gpu/splitk.cl adds them in order
+ *   REQD_SUBGROUP   the sub-group size on Intel GPUs; 0: the compiler chooses
  *
- * With SPLIT_K the sum over k is divided among `splits` groups, each of which writes its sums to P, an array
- * [splits][batches][M][N] of ACC_T; matmul/gpu/splitk.cl adds them in order.
- *
- * REQD_SUBGROUP: work-items of an Intel thread; 0: the compiler chooses. */
+ * NDRange: one dimension, THREADS * tiles of D * batches (* splits); work-group (THREADS). */
 #include "matmul/operands.clh"
 
 #include "common/gpu/local_tile.clh"
@@ -31,8 +32,9 @@
 #define PROLOGUE_OUTER_A(v, batch, outer, k) MICA_PROLOGUE_A(v, batch, outer, k)
 #define PROLOGUE_OUTER_B(v, batch, outer, k) MICA_PROLOGUE_B(v, batch, k, outer)
 
-/* A vector of a tile has lanes along k or along the outer index (row of A, column of B). Work-item `item` reads
- * FETCHES_X of them, the first at TILE_OUTER and TILE_DEPTH, each further one OUTER_STEP or DEPTH_STEP on: */
+/* The lanes of a vector of a tile are along k (ALONG_K) or along the outer index (row of A, column of B). Work-item
+ * `item` reads FETCHES_X vectors. The first one is at (TILE_OUTER, TILE_DEPTH) of the tile; each further one is
+ * OUTER_STEP and DEPTH_STEP further. */
 #define ALONG_K(X) (X##_LAYOUT == 1)
 #define OUTERS_A TILE_M
 #define OUTERS_B TILE_N
@@ -46,12 +48,12 @@
 #error "a tile must be a whole number of vectors for each work-item, and a step of them whole rows"
 #endif
 
-/* Vectors that are read whole. Along k, all vectors of the loop; along the outer index, only if the matrix is aligned
- * and its outer size is a multiple of VEC. */
+/* True if the loop reads vectors of X as a whole and not lane by lane: always if they are along k; along the outer
+ * index only if the matrix is aligned and its outer size is a multiple of VEC. */
 #define WHOLE(X) (ALONG_K(X) || (X##_LAYOUT == 2 && X##_ALIGNED))
 
-/* Declares a work-item's share of a tile of X: for each of its vectors, where it begins (from), its outer index
- * there (outer), and how many elements further along the outer index its last lane inside the matrix lies (last). */
+/* Declares a work-item's share of a tile of X: for each of its vectors, a pointer to its first element (from), the
+ * outer index of this element (outer), and the largest lane along the outer index that is inside the matrix (last). */
 #define SHARE(X, outer0, outer_end, outer_stride, k_stride)                                                            \
   __global const STORAGE(X##_T) * OF(X, from)[FETCHES_##X];                                                            \
   int OF(X, outer)[FETCHES_##X], OF(X, last)[FETCHES_##X];                                                             \
@@ -65,8 +67,8 @@
                (k_begin + TILE_DEPTH(X) + i * DEPTH_STEP(X)) * (k_stride)];                                            \
   }
 
-/* Reads the share of the step at k0, which lies inside the matrix, and advances to the next step. Macros, so that
- * prologues can use the kernel's names. */
+/* Reads this work-item's share of the step at k0, whose k are all inside the matrix, and advances to the next step. It
+ * is a macro and not a function, so that prologues can use the kernel's variables. */
 #define FETCH(X, outer_stride, k_stride)                                                                               \
   UNROLL for (int i = 0; i < FETCHES_##X; i++) {                                                                       \
     if (WHOLE(X)) {                                                                                                    \
@@ -88,7 +90,8 @@
     OF(X, from)[i] += TILE_K * (k_stride);                                                                             \
   }
 
-/* Reads the share of the first step, which is `first` <= TILE_K deep; 0 after it. */
+/* Reads this work-item's share of the first step, which has `first` <= TILE_K values of k; elements after them are
+ * 0. */
 #define FETCH_FIRST(X, outer_stride, k_stride)                                                                         \
   UNROLL for (int i = 0; i < FETCHES_##X; i++) {                                                                       \
     const int k = TILE_DEPTH(X) + i * DEPTH_STEP(X);                                                                   \
@@ -104,7 +107,7 @@
     OF(X, from)[i] += first * (k_stride);                                                                              \
   }
 
-/* Writes the share into the local tile. */
+/* Writes this work-item's share to the tile in local memory; vectors along k are transposed. */
 #define DEPOSIT(X, tile)                                                                                               \
   UNROLL for (int i = 0; i < FETCHES_##X; i++) {                                                                       \
     const int at = TILE_OUTER(X) + TILE_DEPTH(X) * PITCH_##X + i * (OUTER_STEP(X) + DEPTH_STEP(X) * PITCH_##X);        \

@@ -1,12 +1,13 @@
 /* matmul/mma/tile.cl: D = act(alpha op(A) op(B) + beta C + bias) on a GPU's matrix units, by the tiles of
  * common/mma/tile.clh. GPU class.
  *
- * Operands that are adjacent along k are stored upright in local memory (common/mma/tile.clh), and so are those of i8
- * and those of any strides, which are read element by element. Operands that are adjacent along the outer index are
- * stored lying.
+ * The tiles in local memory (common/mma/tile.clh) are lying for operands that are adjacent along the outer index,
+ * except i8. They are upright for operands that are adjacent along k, for i8, and for operands of other strides, which
+ * are read element by element.
  *
- * A_T and B_T are one of f32 (NVIDIA's units round operands to tf32, 10 bits of mantissa: only where the caller
- * allows it), f16, bf16 and i8. Prologues are not possible here, since words are copied as they are.
+ * A_T and B_T are both f32, f16, bf16 or i8. NVIDIA's units round f32 operands to tf32 (10 bits of mantissa), so the
+ * host uses f32 only if the caller allows it. Prologues are not possible, because the bits are copied unchanged.
+ *
  * NDRange: one dimension, THREADS * tiles of D * batches; work-group (THREADS). */
 #define MMA_T A_T
 #define A_LIES (A_LAYOUT == 2 && MMA_PER_WORD <= 2)
@@ -14,8 +15,8 @@
 #define COPIED_A WHOLE(A)
 #define COPIED_B WHOLE(B)
 
-/* If copies run in the background, there are registers for the fragments of two slices: in 16-bit types, and in tf32
- * unless both operands lie and so are read word by word. */
+/* With background copies there are enough registers for the fragments of two slices, in two cases: for 16-bit types,
+ * and for tf32 unless both tiles are lying and are read word by word. */
 #define BUFFERS (MMA_COPIES && (MMA_PER_WORD == 2 || (MMA_PER_WORD == 1 && !(A_LIES && B_LIES))) ? 2 : 1)
 
 #include "common/mma/tile.clh"
@@ -25,15 +26,15 @@
 #error "gemm_mma takes no prologues"
 #endif
 
-/* An element's bits. */
+/* The bits of element i of p, as a uint. */
 #define mica_bits_f32(p, i) as_uint((p)[i])
 #define mica_bits_f16(p, i) ((uint)((__global const ushort *)(p))[i])
 #define mica_bits_bf16(p, i) ((uint)(p)[i])
 #define mica_bits_i8(p, i) ((uint)(uchar)(p)[i])
 #define BITS(p, i) MICA_PASTE(mica_bits_, MMA_T)(p, i)
 
-/* An operand's pieces are copied whole, or gathered element by element in a loop that is not unrolled, because unrolled
- * it spills registers. */
+/* WHOLE: pieces of X are copied as a whole. Otherwise they are gathered element by element, in a loop that is not
+ * unrolled, because the unrolled loop would spill registers. */
 #define WHOLE(X) (X##_ALIGNED && (X##_LAYOUT == 1 || LIES(X)))
 #if WHOLE(A)
 #define UNROLL_A _Pragma("unroll")
@@ -46,16 +47,19 @@
 #define UNROLL_B _Pragma("unroll 1")
 #endif
 
-/* FIRST_K and FIRST_OUTER are where a work-item's first piece of a tile begins; its other pieces follow APART apart,
- * along k in an operand that lies, otherwise along the outer index. SPOT is the index of piece n in the tile. */
+/* The first piece of a tile that a work-item copies begins at (FIRST_K, FIRST_OUTER). Its other pieces follow at
+ * distances of APART, along k if the tile is lying, otherwise along the outer index. SPOT is the index of piece n in
+ * the tile. */
 #define APART(X) (LIES(X) ? THREADS / ACROSS(X) : THREADS / MMA_DEPTH)
 #define FIRST_K(X) (LIES(X) ? item / ACROSS(X) : item % MMA_DEPTH * PIECE)
 #define FIRST_OUTER(X) (LIES(X) ? item % ACROSS(X) * PIECE : item / MMA_DEPTH)
 #define SPOT(X, n) (LIES(X) ? LYING(X, (n) / ACROSS(X), (n) % ACROSS(X)) : UPRIGHT((n) / MMA_DEPTH, (n) % MMA_DEPTH))
 
-/* Declares X_k and X_outer, the indices of this work-item's first piece of the next tile, and X_from, which points
- * there (possibly beyond the end of X). X_apart is the distance in elements from piece to piece, X_ahead from tile to
- * tile. */
+/* Declares, for this work-item and the next tile:
+ *   X_k, X_outer   the indices of its first piece
+ *   X_from         a pointer to this piece, which may be beyond the end of X
+ *   X_apart        the number of elements from one piece to the next
+ *   X_ahead        the number of elements from one tile to the next */
 #define BEGIN(X, outer0, outer_stride, k_stride)                                                                       \
   int X##_k = FIRST_K(X);                                                                                              \
   const int X##_outer = (outer0) + FIRST_OUTER(X);                                                                     \
@@ -64,8 +68,8 @@
   __global const STORAGE(X##_T) *X##_from = X##_matrix + X##_outer * (WHOLE(X) && LIES(X) ? 1 : (outer_stride)) +      \
                                             X##_k * (WHOLE(X) && !LIES(X) ? 1 : (k_stride));
 
-/* Copies the next tile of X, with zeros for what lies outside X. `within`: the whole tile is inside. Most tiles are,
- * and without bounds checks a copy takes fewer instructions. */
+/* Begins to copy the next tile of X; pieces outside of X become zeros. `within` promises that the whole tile is inside.
+ * Most tiles are, and without bounds checks a copy takes fewer instructions. */
 #define COPY(X, tile, within, outer_end, outer_stride, k_stride)                                                       \
   UNROLL_##X for (int i = 0; i < TILE_##X * MMA_DEPTH / THREADS; i++) {                                                \
     const int outer = X##_outer + (LIES(X) ? 0 : i * APART(X)), k = X##_k + (LIES(X) ? i * APART(X) : 0);              \
@@ -80,7 +84,8 @@
   X##_k += TILE_K;                                                                                                     \
   X##_from += X##_ahead;
 
-/* Reads a piece element by element, along the outer index if the operand lies, otherwise along k. */
+/* Reads a piece element by element, along the outer index if the tile is lying, otherwise along k. Elements outside of
+ * X become 0. */
 #define GATHER(X, to, outer, k, outer_end, outer_stride, k_stride)                                                     \
   {                                                                                                                    \
     uint words[4];                                                                                                     \
@@ -106,7 +111,7 @@
 #define PUT_WORDS(to) *(to) = vload4(0, words)
 #endif
 
-/* A step of both operands. */
+/* Begins to copy the tiles of a step, for both operands. */
 #define FILL(to_a, to_b, step)                                                                                         \
   {                                                                                                                    \
     if (MMA_COPIES && whole && ((step) + 1) * TILE_K <= K) {                                                           \

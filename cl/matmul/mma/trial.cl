@@ -1,10 +1,9 @@
-/* matmul/mma/trial.cl: a product that tests a GPU's matrix unit (common/mma/mma.clh) before it is used: one warp's
- * tile, of whole steps. GPU class.
+/* matmul/mma/trial.cl: a small product by which the host tests a GPU's matrix unit (common/mma/mma.clh) before it is
+ * used. GPU class.
  *
  *   P[TILE_M][TILE_N] = A[TILE_M][k] B[TILE_N][k]^T
  *
- * where k is `steps` times 64 bytes, and P float or int.
- * NDRange: THREADS; work-group (THREADS).
+ * where k is `steps` times 64 bytes. P is int for i8, else float. NDRange: THREADS; work-group (THREADS).
  *
  * A_T: type of A and B. */
 #define MMA_T A_T

@@ -1,7 +1,8 @@
-/* matmul/ref/gemm.cl: D = act(alpha op(A) op(B) + beta C + bias), one work-item per element of D.
+/* matmul/ref/gemm.cl: the reference implementation of D = act(alpha op(A) op(B) + beta C + bias), one work-item per
+ * element of D.
  *
- * The reference among the implementations: any device, any type, any stride, any size, no local memory. Sums run over k
- * in order. NDRange: one dimension, M * N * batches or more, work-groups of any size. */
+ * It works on any device, for any types, strides and sizes, without local memory. Sums run over k in order. NDRange:
+ * one dimension of at least M * N * batches work-items, with any work-group size. */
 #include "common/group.clh"
 #include "matmul/operands.clh"
 

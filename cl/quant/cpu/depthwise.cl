@@ -1,23 +1,24 @@
-/* quant/cpu/depthwise.cl: convolutions of 8-bit images whose filters have one channel, for CPUs; product.clh defines
- * the sums and how they are finished. Filter f reads channel f / each; rows are filters, columns pixels. Masks are 128
- * where bytes are signed: all are taken as u8.
+/* quant/cpu/depthwise.cl: convolutions of 8-bit images with filters of one channel, for CPUs. product.clh defines the
+ * sums and how they are finished; rows there are filters, and columns are pixels. Filter f reads channel f / each. All
+ * bytes are read as u8: w_mask and x_mask are 128 for signed bytes, else 0, and are applied with xor.
  *
- * A strip of rows of an image is converted once to floats, minus the zero point and padded with zeros; all taps of all
- * filters read it from there. Values and sums are whole numbers below 2^24, which floats hold exactly. Columns whose
- * numbers differ modulo the stride are in separate lines:
+ * A strip of rows of an image is converted once to floats, minus the zero point and padded with zeros. All taps of all
+ * filters read these floats. Values and sums are whole numbers below 2^24, which floats represent exactly. Columns with
+ * different remainders modulo the stride are in separate lines of `wide` floats:
  *
- *   stage[y][x % sw][x / sw] = pixel (y, x) of the padded strip, in lines of `wide`
+ *   stage[y][x % sw][x / sw] = pixel (y, x) of the padded strip
  *
- *   TAPS, STRIDE   height and width of filters, and the stride of both dimensions, without dilation; TAPS 0: the
- *                  arguments say
- *   ROWS           rows of a result that are computed together, from input that is read once; every strip has at least
- *                  as many
- *   flat           1, with ROWS 1 and stride 1: the whole image is one strip, and is computed as one row of rows * wide
- *                  pixels, at most FLAT, because its rows are shorter than a vector; the pixels beyond each row's Q are
- *                  dropped
+ *   TAPS, STRIDE   filters are TAPS x TAPS, both strides are STRIDE, and there is no dilation. TAPS 0: the sizes are
+ *                  arguments
+ *   ROWS           rows of a result that are computed together, so that their input is read once. Every strip has at
+ *                  least ROWS rows
+ *   flat           1, only with ROWS 1 and stride 1: for images whose rows are shorter than a vector. The whole image
+ *                  is one strip and is computed as one row of rows * wide pixels, at most FLAT; pixels from Q on of
+ *                  each row are not stored
  *
- * A group, which is a work-item, makes a strip of rows for `planes` consecutive channels: ceil(images * channels /
- * planes) x strips of them. stage has LANES floats behind its last line. P * Q and images * channels are below 2^31. */
+ * A work-group, which has one work-item, computes one strip for `planes` consecutive channels: ceil(images * channels /
+ * planes) x strips work-groups. `stage` has LANES more floats after its last line. P * Q and images * channels must be
+ * below 2^31. */
 #include "common/simd.clh"
 #include "quant/product.clh"
 
@@ -35,8 +36,8 @@ DEFINE_PACKED_FIELDS(FIELDS);
 #endif
 #define AS_FLOATS(bytes) (convert_float16((bytes) ^ (uchar16)(mask)) - zero)
 
-/* to[c] = pixel c STEP + first of a line of `width` pixels, 0 outside. Up to `left` bytes may be read from there;
- * elements after `wide` may change. */
+/* to[c] = pixel c STEP + first of a line of `width` pixels, for c < wide; 0 outside of the line. `left` bytes may be
+ * read from `line` on. Elements of `to` from `wide` on may be overwritten. */
 INLINE void stage_line(__local float *to, const int wide, __global const uchar *line, const long left, const int width,
                        const int first, const int sw, const uchar mask, const float zero) {
   const int begin = min(wide, first < 0 ? (STEP - 1 - first) / STEP : 0);
@@ -54,8 +55,8 @@ INLINE void stage_line(__local float *to, const int wide, __global const uchar *
   for (int c = end; c < wide; c += LANES) STOREV(f32, 16, (float16)(0.0f), to, c);
 }
 
-/* sum[i] = the products of a filter with what 16 pixels of row i of a result read; x points to what the pixels of row 0
- * read. */
+/* sum[i] = the sums of products for 16 pixels of row i of a result, for i < ROWS. x points to the element that the
+ * first tap of the first pixel of row 0 reads. */
 #if TAPS
 INLINE void multiply(__private float16 *sum, __local const float *x, const int wide, __private const float *w) {
   UNROLL for (int i = 0; i < ROWS; i++) sum[i] = 0;
@@ -78,12 +79,13 @@ INLINE void multiply(__private float16 *sum, __local const float *x, const int w
   }
 #endif
 
-/* The first row of strip i, a multiple of the rows that are computed together; the last strip gets the rest of P. */
+/* The first row of strip i, a multiple of STRIP_ROWS. The last strip ends at P. */
 #define STRIP(i) ((i) == strips ? P : (int)((long)(P / STRIP_ROWS) * (i) / strips) * STRIP_ROWS)
-/* Stores a vector at `at`. The next row overwrites what reaches beyond this one, but nothing is written after `end`. */
+/* Stores v to elements at, at + 1, ... If v reaches beyond its row, the next row overwrites the surplus. Elements from
+ * `end` on are not written. */
 #define PUT(v, at, end) STORE_SOME(v, y_plane, at, (end) - (at))
 
-/* done[i] = sum[i], finished. */
+/* done[i] = sum[i], finished: with QUICK, and again exactly if QUICK may be wrong for one of them (product.clh). */
 #define FINISH(done)                                                                                                   \
   {                                                                                                                    \
     uint16 doubt = 0;                                                                                                  \

@@ -1,14 +1,14 @@
-/* quant/cpu/filters.cl: convolutions of bytes whose filters are the lanes of vectors, for CPUs. Tiles are PX adjacent
- * pixels of one line by NR filters, so that no pixel is computed and dropped if lines are multiples of PX pixels.
+/* quant/cpu/filters.cl: convolutions of bytes for CPUs, in which each lane of a vector computes one filter. A tile is
+ * PX adjacent pixels of one line by NR filters, so that no work is wasted if the length of lines is a multiple of PX.
  *
- *   y, and bytes added to it with OTHER      as quant/cpu/product.cl computes them, in u8 or i8
- *   A    filters in panels of NR, without zero points: [panel][tap][step][filter], four i8 an element (quant/pack.cl)
- *   B    images packed by quant/image.cl, in u8, where quant/cpu/product.cl says
+ *   y    the results, u8 or i8, as in quant/cpu/product.cl. With OTHER, other bytes are added to them
+ *   A    filters in panels of NR, without zero points: [panel][tap][step][filter], four i8 per element (quant/pack.cl)
+ *   B    images, u8, packed by quant/image.cl in the layout that quant/cpu/product.cl describes
  *
- *   MICA_HAS_VPDPBUSD    1: the dot product of bytes (quant/cpu/dot.clh)
- *   NR, PX               filters and pixels of a tile; PX at most 16
- *   in_line, tiles       tiles of a line and of an image
- *   columns_are_offset   B's zero point is not known to be 0; row_sums are then the sums of packed filters
+ *   MICA_HAS_VPDPBUSD    must be 1: the instruction for dot products of bytes (quant/cpu/dot.clh)
+ *   NR, PX               filters and pixels of a tile; PX is at most 16
+ *   in_line, tiles       tiles per line, and per image
+ *   columns_are_offset   1: the zero point of B may differ from 0; row_sums must then be the sums of packed filters
  *
  * Groups of one work-item: ceil(m / NR) x blocks of tiles x batches. */
 #define ALIKE 1
@@ -18,7 +18,7 @@
 #include "common/cpu/prefetch.clh"
 #include "quant/product.clh"
 
-#define AHEAD 64 /* steps whose filters are prefetched */
+#define AHEAD 64 /* prefetch distance in steps */
 
 #include "quant/cpu/dot.clh"
 #include "quant/cpu/tile.clh"
@@ -27,7 +27,7 @@
 #define NV (NR / LANES)
 #define HALVES (NR / 16)
 
-/* sums = products of a tile of pixels and a panel of filters. */
+/* sums[pixel][filter] = the sums of products of a tile of pixels and a panel of filters. */
 static inline void multiply(__global const uint *a, __global const uint *B, __private const walk *w,
                             __private int (*sums)[NR]) {
   SUM sum[PX][NV];
@@ -47,13 +47,14 @@ static inline void multiply(__global const uint *a, __global const uint *B, __pr
       sum[i][v];
 }
 
-/* The filters' numbers: what to subtract from sums, to multiply them by, and to add. */
+/* Per filter of a panel: the number `rest` is subtracted from a sum, then the sum is multiplied by `factor`, and `add`
+ * is added. */
 typedef struct numbers {
   int rest[NR];
   float factor[NR], add[NR];
 } numbers;
 
-/* done[filter][pixel] = 16 filters' bytes of 16 pixels, given as words of four pixels of a filter. */
+/* done[filter][pixel] = byte pixel % 4 of lane `filter` of word[pixel / 4], for 16 filters and 16 pixels. */
 #define LOW_OF(a, b)                                                                                                   \
   (uint16)(a.s0, b.s0, a.s1, b.s1, a.s2, b.s2, a.s3, b.s3, a.s4, b.s4, a.s5, b.s5, a.s6, b.s6, a.s7, b.s7)
 #define HIGH_OF(a, b)                                                                                                  \
@@ -70,7 +71,7 @@ static inline void transpose(__private const uint16 *word, __private uchar (*don
   to[3] = HIGH_PAIRS(b, d);
 }
 
-/* Stores a filter's bytes of `count` pixels, PX or fewer. */
+/* Stores the bytes of `count` pixels of a filter; count is at most PX. */
 static inline void put_pixels(__private const uchar *v, __global uchar *y, const int count) {
   if (count == PX) {
     COPY_BYTES(__global, y, __private, v, PX);
@@ -81,7 +82,8 @@ static inline void put_pixels(__private const uchar *v, __global uchar *y, const
 
 #define NO_UNROLL _Pragma("nounroll")
 
-/* done = finished sums of a tile; `result` is an expression for the results of 16 sums t. */
+/* done[filter][pixel] = the finished sums of a tile. `result` is an expression of t, the sums of 16 filters for one
+ * pixel after `rest` was subtracted. */
 #define FINISH_TILE(unroll, result)                                                                                    \
   for (int h = 0; h < HALVES; h++) {                                                                                   \
     const int16 rest = vload16(h, n.rest);                                                                             \
@@ -94,7 +96,7 @@ static inline void put_pixels(__private const uchar *v, __global uchar *y, const
     transpose(word, done + 16 * h);                                                                                    \
   }
 
-/* Adds other bytes to a tile's results. */
+/* With OTHER: adds the other bytes to the results of a tile in `done`. */
 #if OTHER
 #define ADD_TO_PIXELS                                                                                                  \
   {                                                                                                                    \
@@ -127,7 +129,7 @@ CPU_KERNEL int8_filters(__global const uint *A, __global const uint *B, __global
   const int panel = get_global_id(0), batch = get_global_id(2), panels = (m + NR - 1) / NR, a_batch = batch % a_count;
   const int rows = min(NR, m - panel * NR);
   numbers n;
-  float unsure = 0; /* becomes NaN if a factor or an addend is not finite */
+  float unsure = 0; /* becomes NaN if a factor or an addend is not finite; QUICK is then not used */
   READ_COLUMNS;
   for (int i = 0; i < NR; i++) {
     const int row = panel * NR + min(i, rows - 1), of_all = a_batch * row_batch + row;
@@ -142,7 +144,7 @@ CPU_KERNEL int8_filters(__global const uint *A, __global const uint *B, __global
   B += batch * b_batch;
   y += ((long)batch * m + panel * NR) * pixels;
 #if OTHER
-  const long last = ((long)get_num_groups(2) - batch) * m * pixels; /* bytes of others from this image on */
+  const long last = ((long)get_num_groups(2) - batch) * m * pixels; /* bytes of `other` from this image on */
 #endif
   const bool never = !CAN_BE_QUICK || !SUM_CAN_BE_QUICK || unsure != 0;
   const int first = get_global_id(1) * block, end = min(first + block, tiles);

@@ -1,11 +1,13 @@
-/* quant/cpu/split.cl: makes packed rows of i8 (quant/pack.cl, four bytes a word) safe for vpmaddubsw, which adds two
- * products of a u8 and an i8 and saturates at 16 bits. Two i8 are safe if neither their positive nor their negative
- * parts exceed 128 in sum: 255 * 128 = 32640. A word with other pairs is replaced by half of it; the other half is
- * listed with its place. Halves are within -64 .. 64, so that they are safe.
+/* quant/cpu/split.cl: makes packed rows of i8 (quant/pack.cl, four bytes per word) safe for vpmaddubsw. This
+ * instruction adds two products of a u8 and an i8 and saturates at 16 bits. A pair of i8 is safe if the sum of its
+ * positive numbers is at most 128 and the sum of its negative numbers is at least -128, because 255 * 128 = 32640 fits.
  *
- *   packed  [batch][panel][words][lane], then for each row of all batches: a count, and `words` pairs, of which `count`
- *           are written: where the word's columns lie in a batch of B (quant/cpu/product.cl), modulo 2^32, and the
- *           other half
+ * A word with an unsafe pair is split into two words that add up to it, each about half of it. The first half replaces
+ * the word; the second half is appended to the list of the row. Halves are within -64 .. 64, so they are safe.
+ *
+ *   packed  [batch][panel][words][lane], then one list per row of all batches. A list is a count, and room for `words`
+ *           pairs: the offset of the word's columns in a batch of B (quant/cpu/product.cl), modulo 2^32, and the second
+ *           half. `count` pairs are written
  *   words   R * S * steps
  *
  * One dimension of batches * m work-items, one per row. */

@@ -1,7 +1,7 @@
-/* quant/gpu/depthwise.cl: convolutions of 8-bit images whose filters have one channel, one pixel of a result per
- * work-item; product.clh defines the sums and how they are finished. Filter f reads channel f / each; rows are filters,
- * columns pixels, so that a pixel beyond the image adds nothing. Masks are 128 where bytes are signed: all are taken as
- * u8.
+/* quant/gpu/depthwise.cl: convolutions of 8-bit images with filters of one channel, one pixel of a result per
+ * work-item. product.clh defines the sums and how they are finished; rows there are filters, and columns are pixels.
+ * Filter f reads channel f / each. Pixels outside of the image add nothing. All bytes are read as u8: w_mask and x_mask
+ * are 128 for signed bytes, else 0, and are applied with xor.
  *
  * One dimension of images * filters * P * Q work-items. */
 #include "quant/product.clh"

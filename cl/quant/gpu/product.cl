@@ -1,22 +1,23 @@
-/* quant/gpu/product.cl: products of 8-bit matrices and convolutions for GPUs, from operands packed as
- * quant/cpu/product.cl says, but panels of A and of matrices' columns are TILE wide, and both are i8, four values a
- * uint.
+/* quant/gpu/product.cl: products of 8-bit matrices, and convolutions, for GPUs. The operands are packed in the layout
+ * that quant/cpu/product.cl describes, with two differences: panels of A, and of the columns of matrices, are TILE
+ * wide, and both operands are i8, four values per uint.
  *
- *   MICA_HAS_DP4A   1: by inline PTX (compute capability 6.1). 0: AMD's v_dot4 where the target has it,
- *                   cl_khr_integer_dot_product, or OpenCL C
+ *   MICA_HAS_DP4A   1: uses dp4a by inline PTX (compute capability 6.1). 0: uses AMD's v_dot4 if the target has it,
+ *                   otherwise cl_khr_integer_dot_product if the device has it, otherwise OpenCL C
  *
- * A group of 8 x 8 work-items makes a tile of TILE x TILE sums, each MICRO x MICRO of them; tiles of both operands of
- * DEPTH steps pass through local memory. ceil(columns / TILE) x ceil(m / TILE) x batches groups. */
+ * A group of 8 x 8 work-items computes a tile of TILE x TILE sums; each work-item computes MICRO x MICRO of them. DEPTH
+ * steps of both operands at a time are copied to local memory. ceil(columns / TILE) x ceil(m / TILE) x batches
+ * groups. */
 #include "quant/product.clh"
 
 #define SIDE 8
 #define MICRO 8
 #define TILE (SIDE * MICRO)
 #define DEPTH 8
-#define PASS 4 /* rows of a work-item that are finished together through local memory, so that writes are adjacent */
+#define PASS 4 /* rows per work-item that are finished together, through local memory, so that writes are adjacent */
 #define UNROLL _Pragma("unroll")
 
-/* AMD's processors that have the instruction, by the names of its compiler. */
+/* The AMD targets that have the instructions v_dot4_i32_iu8 (sudot4) or v_dot4_i32_i8 (sdot4). */
 #if defined __gfx1100__ || defined __gfx1101__ || defined __gfx1102__ || defined __gfx1103__
 #define MICA_HAS_AMDGCN_SUDOT4
 #elif defined __gfx906__ || defined __gfx908__ || defined __gfx90a__ || defined __gfx940__ || defined __gfx1011__ ||   \
@@ -34,7 +35,8 @@
 #elif defined cl_khr_integer_dot_product && defined __opencl_c_integer_dot_product_input_4x8bit_packed
 #define ADD_DOT(sum, a, b) sum += dot_4x8packed_ss_int(a, b)
 #else
-/* Extends the sign by shifts: for char4 rusticl (22.3) makes vectors that crash its translator. */
+/* The signed byte of v at bit `shift`. It uses shifts, because rusticl (22.3) would compile char4 to vectors that crash
+ * its translator. */
 #define BYTE_AT(v, shift) ((int)((v) << (24 - (shift))) >> 24)
 #define ADD_DOT(sum, a, b)                                                                                             \
   sum += BYTE_AT(a, 0) * BYTE_AT(b, 0) + BYTE_AT(a, 8) * BYTE_AT(b, 8) + BYTE_AT(a, 16) * BYTE_AT(b, 16) +             \

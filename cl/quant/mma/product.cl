@@ -1,18 +1,18 @@
-/* quant/mma/product.cl: products of 8-bit matrices and convolutions on a GPU's matrix units (common/mma/tile.clh), from
- * operands packed as quant/cpu/product.cl says, but panels of A are TILE_M wide, of matrices' columns TILE_N, and both
- * are i8, four values a word. GPU class.
+/* quant/mma/product.cl: products of 8-bit matrices, and convolutions, on a GPU's matrix units (common/mma/tile.clh).
+ * The operands are packed in the layout that quant/cpu/product.cl describes, with two differences: panels of A are
+ * TILE_M wide and panels of the columns of matrices TILE_N, and both operands are i8, four values per word. GPU class.
  *
- * A step is 16 words of k of both operands, which are stored lying (common/mma/tile.clh): a row has the words of one k,
- * in pieces of four. Only for units that read lying operands word by word (MMA_UNIT 0 and 1).
+ * A step is 16 words of k of both operands. Their tiles are lying (common/mma/tile.clh): a row has the words of one k,
+ * in pieces of four. It works only on units that read lying operands word by word (MMA_UNIT 0 and 1).
  *
- *   ALIGNED 1   four neighbouring columns begin at a multiple of 16 bytes, whatever the tap: they are copied whole
+ *   ALIGNED 1   for every tap, four adjacent columns begin at a multiple of 16 bytes, so they are copied as one piece
  *
  * NDRange (THREADS * tiles of columns, panels, batches), work-group (THREADS, 1, 1). */
 #define MMA_T i8
 #define A_LIES 1
 #define B_LIES 1
 #define COPIED_B ALIGNED
-#define LYING(X, r, c) ((r) * (TILE_##X / 4) + ((c) ^ (r) % 4 * 2)) /* in pieces of four words */
+#define LYING(X, r, c) ((r) * (TILE_##X / 4) + ((c) ^ (r) % 4 * 2)) /* a piece is four words */
 #define ACC_T i32
 #include "common/mma/tile.clh"
 #include "quant/product.clh"
@@ -21,7 +21,8 @@ typedef int acc_t;
 
 DEFINE_PACKED_FIELDS(PRODUCT_FIELDS);
 
-/* Declares from_, the word of column 0 for word k, in the tap to which k belongs. ALIGNED columns have a single tap. */
+/* Declares from_, a pointer to word k of column 0. Words are counted through all taps: k is step k % steps of tap k /
+ * steps. With ALIGNED there is only one tap. */
 #if ALIGNED
 #define WORD_OF(k) __global const uint *from_ = B + (long)(k)*step_step
 #else
@@ -50,7 +51,8 @@ DEFINE_PACKED_FIELDS(PRODUCT_FIELDS);
   *(to) = (inside) ? (uint4)((from)[0], (from)[1], (from)[2], (from)[3]) : (uint4)0;
 #endif
 
-/* Sums each column of the tile over all of k: THREADS / TILE_N work-items share the words of a column. */
+/* If rows_are_offset, sums each column of the tile over all words k, in sums_of; otherwise these sums are 0. THREADS /
+ * TILE_N work-items share the words of a column. */
 #define BYTE_AT(v, shift) ((int)((v) << (24 - (shift))) >> 24)
 #define SUM_COLUMNS                                                                                                    \
   if (item < TILE_N) sums_of[item] = 0;                                                                                \
