@@ -1,11 +1,11 @@
-/* loss/ctc_grad.cl: the gradient of a sequence's CTC loss by its logits (loss/ctc.clh): the softmax minus the
- * probability of being in a state of the class,
+/* loss/ctc_grad.cl: the gradient of the CTC loss of each sequence with respect to its logits (loss/ctc.clh). It is the
+ * softmax minus the probability that frame t is in a state of class c:
  *
- *   gradient[t, n, c] = e^(logits[t, n, c] - rows[n, t]) - sum over i of class c of e^(s_i) / sum over i of e^(s_i)
+ *   gradient[t, n, c] = e^(logits[t, n, c] - rows[n, t]) - (sum over i of class c of e^(s_i)) / (sum over i of e^(s_i))
  *   s_i               = alpha[n, t, i] + beta[n, t, i] - log p(t, i)
  *
- * 0 after the sequence's frames, and if no alignment gives the target. One work-item computes the sum of a class; the
- * whole group computes the sum of the blank, in a fixed order.
+ * It is 0 after the sequence's frames, and if no alignment gives the target. One work-item computes the sum of a class.
+ * All work-items together compute the sum of the blank, in a fixed order.
  *
  * One dimension of n * t groups. */
 #include "loss/ctc.clh"
@@ -22,7 +22,8 @@ CTC_KERNEL ctc_grad(__global const STORAGE(X_T) * logits, const long logits_at, 
 #endif
   const int n = (int)(get_group_id(0) / frames), t = (int)(get_group_id(0) % frames), me = get_local_id(0);
   const int count = length_of(logit_lengths + logit_lengths_at, n, frames), most = 2 * labels + 1;
-  /* Frames after the sequence's end have no states. Work-items stay together until their last barrier. */
+  /* After the sequence's end there are no states. The kernel does not return early, because all work-items must reach
+   * the barriers. */
   const int states = t < count ? 2 * length_of(target_lengths + target_lengths_at, n, labels) + 1 : 0;
   const long row = ((long)t * sequences + n) * classes, base = ((long)n * frames + t) * most;
   gradient += gradient_at + row;
@@ -32,7 +33,7 @@ CTC_KERNEL ctc_grad(__global const STORAGE(X_T) * logits, const long logits_at, 
   alpha += alpha_at + base;
   __global STORAGE(X_T) *beta = alpha + (long)sequences * frames * most;
   const real scale = t < count ? rows[rows_at + (long)n * frames + t] : 0;
-  /* beta[i] becomes the logarithm of the probability of state i, up to a constant of the frame. */
+  /* beta[i] becomes s_i: the log probability of state i, up to a constant of the frame. */
   real top = -INFINITY;
   for (int i = me; i < states; i += GROUP) {
     const int own = class_of(targets, i, blank, classes);

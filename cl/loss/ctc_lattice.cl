@@ -1,21 +1,22 @@
-/* loss/ctc_lattice.cl: alpha and the loss of each sequence, or beta, of CTC (loss/ctc.clh; Graves et al. 2006):
+/* loss/ctc_lattice.cl: alpha, beta and the loss of each sequence for CTC (loss/ctc.clh; Graves et al. 2006):
  *
  *   alpha[t, i] = log p(t, i) + log(e^alpha[t - 1, i] + e^alpha[t - 1, i - 1] + e^alpha[t - 1, i - 2])
  *   beta[t, i]  = log p(t, i) + log(e^beta[t + 1, i] + e^beta[t + 1, i + 1] + e^beta[t + 1, i + 2])
  *
- * where the last term counts only if it leads from one label to a different one. Every EVERY frames the largest number
- * of a frame is subtracted from all of its numbers, so that these stay small. The loss subtracts the sum of these
- * numbers, which is kept with its rounding error (Kahan 1965). It is infinite if no alignment gives the target.
+ * The last term is included only if both states are labels and the labels differ. Every EVERY frames the largest number
+ * of the frame before is subtracted from all numbers, so that they stay small. The loss includes the sum of what was
+ * subtracted, which is computed with compensation of rounding errors (Kahan 1965). The loss is infinite if no alignment
+ * gives the target.
  *
- * lattice holds alpha of all sequences and, if there are work-groups for it, then beta. A work-group that computes beta
- * begins at the last frame. It also writes links[n, k] for label number k: the next position p with the same label, or
- * -1 if there is none; -3 - p if an earlier position has the same label, too.
+ * `lattice` holds alpha of all sequences and, with 2 n work-groups, after it beta. A work-group that computes beta
+ * proceeds from the last frame to the first. It also writes links[n, k] for each label k: the position p of the next
+ * equal label, -1 if there is none; or, if there is an equal label before k, -3 - p.
  *
- * One dimension of n work-groups, or 2 n with beta. */
+ * One dimension of n work-groups for alpha, or 2 n for alpha and beta. */
 #include "loss/ctc.clh"
 
-/* Frames between two subtractions of the largest number. Numbers grow by about 10 meanwhile, which costs a rounding of
- * 1e-6. */
+/* The number of frames from one subtraction to the next. In these frames the numbers change by about 10, so their
+ * rounding error is about 1e-6. */
 #define EVERY 4
 
 CTC_KERNEL ctc_lattice(__global const STORAGE(X_T) * logits, const long logits_at, __global const int *targets,
@@ -65,7 +66,7 @@ CTC_KERNEL ctc_lattice(__global const STORAGE(X_T) * logits, const long logits_a
       const int own = class_of(targets, at, blank, classes);
       real sum = -INFINITY;
       if (own < 0) {
-        /* the label is not a class: no path leads here */
+        /* The label is not a class, so no path leads to this state. */
       } else if (step == 0) {
         sum = i < 2 ? 0 : -INFINITY;
       } else {

@@ -1,4 +1,5 @@
-/* loss/ctc_rows.cl: rows[n, t] = log sum_c e^logits[t, n, c] (loss/ctc.clh), for the frames before a sequence's end.
+/* loss/ctc_rows.cl: rows[n, t] = log(sum over c of e^logits[t, n, c]) for the frames t of sequence n (loss/ctc.clh).
+ * Elements after its last frame are not written.
  *
  * One dimension of n * t groups. */
 #include "loss/ctc.clh"

@@ -1,21 +1,22 @@
-/* pool/max_pool.cl: values[n, o] = the largest of x[n, i] over the elements i of window o, where a NaN is the largest,
- * and indices[n, o] its index in the plane, the first one if several are equal.
+/* pool/max_pool.cl: values[n, o] = the largest x[n, i] over the elements i of window o, and indices[n, o] = its index
+ * in the plane, the first one if several are equal. A NaN counts as larger than all numbers.
  *
- * x is (planes, D, H, W), the results (planes, outputs of D, H, W); D, H and W are windows (pool/window.clh). A window
- * without elements gives `lowest`, and the index D H W.
+ * x is (planes, D, H, W), the results are (planes, outputs of D, H, W). The structs D, H and W describe the windows
+ * along each axis (pool/window.clh). A window without elements gives `lowest` and the index D H W.
  *
- *   max_pool_each     with EACH: one work-item per output: planes * outputs of them
- *   max_pool_lines    a work-item makes `per` rows of outputs, one after the other: the largest of each column first,
- *                     in local memory, then of the row's windows. ceil(planes * rows / per) work-items in
- *                     groups of one. No adaptive windows. columns, and rows with INDICES, have `length` + 2 VW
- *                     elements: the row with its padding, as far as windows reach
+ *   max_pool_each     with EACH: one work-item per output, planes * outputs in all
+ *   max_pool_lines    a work-item computes `per` rows of outputs, one after another. For each row it first computes the
+ *                     maximum of each column of the windows, in local memory, and then the maxima of the windows.
+ *                     ceil(planes * rows / per) work-items in groups of one. Not for adaptive windows. The local arrays
+ *                     `columns`, and `rows` with INDICES, have `length` + 2 VW elements: a row with its padding, as far
+ *                     as windows reach
  *
  *   X_T       type of x and values
  *   VALUES    1: values are written
  *   INDICES   1: indices are written
  *   LARGE     1: work-items are counted in 64 bits (max_pool_each)
- *   STRIDE    stride along W where it is 1 or 2; 0: any (max_pool_lines)
- *   VW        columns and outputs of a vector, at most W and the outputs of W (max_pool_lines) */
+ *   STRIDE    1 or 2: the stride along W; 0: any stride (max_pool_lines)
+ *   VW        columns, and outputs, per vector; at most W and the outputs of W (max_pool_lines) */
 #include "common/group.clh"
 #include "common/strided.clh"
 #include "pool/window.clh"
@@ -59,7 +60,7 @@ RANGE_KERNEL max_pool_each(__global const STORAGE(X_T) * x, const long x_at, __g
 }
 
 #else
-/* A comparison of vectors of X_T gives integers (MASK) as wide as X_T's lanes. */
+/* The type of a comparison of vectors of COMPUTE(X_T): integers of the same width. AS_MASK converts ints to it. */
 #define MASK(n) COMBINE_INT(X_T, n)
 #define AS_MASK(v) MICA_PASTE(mica_as_mask_, COMPUTE(X_T))(v)
 #define mica_as_mask_float(v) MICA_AS(int, VW, v)
@@ -76,7 +77,7 @@ RANGE_KERNEL max_pool_each(__global const STORAGE(X_T) * x, const long x_at, __g
 #define mica_wide_uint u32
 #define mica_wide_ulong u64
 #define WIDE MICA_PASTE(mica_wide_, COMPUTE(X_T))
-/* Element k of each window of the outputs from q on. */
+/* Element k of each of the windows of outputs q, q + 1, ..., as a vector of n. */
 #if STRIDE == 1
 #define COLUMNS(T, n, line, q, k) LOADV(T, n, line, (q) + (k))
 #elif STRIDE == 2
@@ -97,9 +98,9 @@ RANGE_KERNEL max_pool_each(__global const STORAGE(X_T) * x, const long x_at, __g
 #define TRUTH(n, c) MICA_PASTE(mica_truth_, n)(c)
 #define NO_ROW INT_MAX
 
-/* COMBINE takes v, in row r and column c, into the best so far: of equals the upper row wins, then the earlier column.
- * RAISE does so if r is below every earlier row. A selection replaces ~under, because Oclgrind 21.10 takes true as 1 in
- * a vector of constants, but as -1 in the result of a comparison. */
+/* COMBINE replaces `best` by v, which is in row r and column c, if v is larger. If both are equal, the one in the upper
+ * row stays, then the one that came first. RAISE does the same if r is below all earlier rows. `select` is used instead
+ * of ~under_, because in Oclgrind 21.10 true is 1 in a vector of constants, but -1 in the result of a comparison. */
 #if INDICES
 #define BEST(best)                                                                                                     \
   COMPUTEV(X_T, VW) best = lowest;                                                                                     \
@@ -141,7 +142,7 @@ CPU_KERNEL max_pool_lines(__global const STORAGE(X_T) * x, const long x_at, __gl
   WINDOWS;
   const long first = get_global_id(0) * (long)per, lines = (long)planes * D.outputs * H.outputs;
   const long last = min(first + per, lines);
-  /* Columns after this width are in no window. */
+  /* Columns from `width` on are in no window. */
   const int width = min(W.elements, length - W.pad);
   for (int i = 0; i < length + 2 * VW; i++) {
     columns[i] = lowest;

@@ -1,14 +1,14 @@
-/* pool/max_pool_2x2.cl: max pooling in windows of 2 x 2 that neither overlap nor reach into padding, and its gradient,
- * each in one pass over memory.
+/* pool/max_pool_2x2.cl: max pooling with windows of 2 x 2 that neither overlap nor reach into padding, and its
+ * gradient, each in one pass over memory.
  *
- *   max_pool_2x2        values[n, p, q] = the largest of x[n, 2p .. 2p + 1, 2q .. 2q + 1], a NaN being the largest, and
- *                       indices[n, p, q] its index in the plane, the first of equals
- *   max_pool_2x2_grad   dx[n, h, w] = dy[n, h / 2, w / 2] where position[n, h / 2, w / 2] is h W + w, else 0. position
- *                       is what max_pool_2x2 writes as indices
+ *   max_pool_2x2        values[n, p, q] = the largest of x[n, 2p .. 2p + 1, 2q .. 2q + 1], and indices[n, p, q] = its
+ *                       index in the plane, the first one if several are equal. A NaN counts as larger than all numbers
+ *   max_pool_2x2_grad   dx[n, h, w] = dy[n, h / 2, w / 2] if position[n, h / 2, w / 2] is h W + w, else 0. `position`
+ *                       is the `indices` of max_pool_2x2
  *
- * x and dx are (planes, H, W), the others (planes, H / 2, W / 2), rounded down. A work-item makes `per` rows of
- * outputs, or what they cover of dx, one after the other: ceil(rows / per) work-items in groups of one, where rows is
- * planes * (H / 2).
+ * x and dx are (planes, H, W); the other tensors are (planes, H / 2, W / 2), rounded down. A work-item computes `per`
+ * rows of outputs, or the rows of dx that they cover, one after another. ceil(rows / per) work-items in groups of one,
+ * where rows is planes * (H / 2).
  *
  *   X_T       f32, f16 or bf16: type of x, values, dx and dy
  *   VALUES    1: values are written
@@ -26,8 +26,8 @@
 #define INDICES 1
 #endif
 
-/* ACROSS is the reverse of IN_ORDER. LOW and HIGH are the halves of u0, w0, u1, w1, ... for two vectors u and w that
- * ACROSS has made. */
+/* ACROSS is the inverse of IN_ORDER. For two results u and w of ACROSS, LOW is the first half, and HIGH the second
+ * half, of u0, w0, u1, w1, ... */
 #define ACROSS(v) MICA_PASTE(mica_across_, VW)(v)
 #define LOW(u, w) MICA_PASTE(mica_low_, VW)(u, w)
 #define HIGH(u, w) MICA_PASTE(mica_high_, VW)(u, w)
@@ -51,7 +51,7 @@
   ((FLOATS)((u).s2, (w).s2, (u).s3, (w).s3, (u).s6, (w).s6, (u).s7, (w).s7, (u).sa, (w).sa, (u).sb, (w).sb, (u).se,    \
             (w).se, (u).sf, (w).sf))
 
-/* Takes v, which is in slot k of the window, as best if it is larger. */
+/* Replaces `best` by v, which is at offset k from the first element of the window, if v is larger. */
 #define TAKE(v, k)                                                                                                     \
   do {                                                                                                                 \
     const FLOATS v_ = v;                                                                                               \
@@ -89,7 +89,7 @@ CPU_KERNEL max_pool_2x2(__global const STORAGE(X_T) * x, const long x_at, __glob
   }
 }
 
-/* The part of dy that the element in slot k of each window gets. */
+/* The gradients of the elements at offset k from the first element of their windows: dy or 0. */
 #define GIVEN(k) select((FLOATS)(0), v, TRUTH(slot == (POSITIONS)(k)))
 
 CPU_KERNEL max_pool_2x2_grad(__global const STORAGE(X_T) * dy, const long dy_at, __global const int *position,
@@ -112,7 +112,7 @@ CPU_KERNEL max_pool_2x2_grad(__global const STORAGE(X_T) * dy, const long dy_at,
       STOREV(X_T, VW, LOW(c, d), dx, at + width);
       STOREV(X_T, VW, HIGH(c, d), dx, at + width + VW);
     }
-    /* The last column and row, if no window covers them. */
+    /* The gradient is 0 in the last column and row if no window covers them. */
     if (width & 1) {
       STORE(X_T, 0.0f, dx, to + width - 1);
       STORE(X_T, 0.0f, dx, to + 2 * width - 1);

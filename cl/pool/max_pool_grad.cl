@@ -1,20 +1,25 @@
-/* pool/max_pool_grad.cl: dx[n, i] = the sum of dy[n, o], in rising o, over the windows o whose maximum is at i.
+/* pool/max_pool_grad.cl: dx[n, i] = the sum of dy[n, o], in ascending order of o, over the windows o whose maximum is
+ * at i.
  *
- * dx is (planes, D, H, W), dy and position (planes, outputs of D, H, W); D, H and W are windows (pool/window.clh). A
- * position is one of its window's elements, or none: D H W.
+ * dx is (planes, D, H, W), dy and position are (planes, outputs of D, H, W). The structs D, H and W describe the
+ * windows along each axis (pool/window.clh). A position is the index of an element of the window, or D H W for a window
+ * without elements.
  *
- *   max_pool_grad_each     with EACH: one work-item per WIDE neighbours of a row of dx, which share what they read:
- *                          planes * D * H * ceil(W / WIDE) of them
- *   max_pool_grad_strips   a work-item makes `per` lines of one plane of (H, W): planes * D * ceil(H / per) work-items
- *                          in groups of one. First it copies all lines of dy and position whose windows may reach them,
- *                          at most `room` lines, with empty edges before and after: a line of the copy has `pitch`
- *                          vectors, the first `margin` of them the edge. No adaptive windows
+ *   max_pool_grad_each     with EACH: one work-item per WIDE adjacent elements of a row of dx, which share what they
+ *                          read. planes * D * H * ceil(W / WIDE) work-items
+ *   max_pool_grad_strips   a work-item computes `per` lines of one plane (H, W) of dx. First it copies all lines of dy
+ *                          and `position` whose windows may reach them, at most `room` lines, to local memory, with
+ *                          empty edges before and after. A line of the copy has `pitch` vectors; the first `margin` of
+ *                          them are the edge. planes * D * ceil(H / per) work-items in groups of one. Not for adaptive
+ *                          windows
  *
- *   X_T       type of dx and dy; sums are taken in COMPUTE(X_T)
- *   WIDE      elements of a work-item. WHOLE 1: every row consists of whole, aligned vectors of WIDE elements (each)
- *   LARGE     1: work-items are counted in 64 bits, and WIDE is 1 (each): division takes instructions and registers
- *   STRIDE    stride along W (strips)
- *   VW        elements that are taken as one vector, at most W / STRIDE and the outputs of W (strips) */
+ *   X_T       type of dx and dy; sums are computed in COMPUTE(X_T)
+ *   WIDE      elements per work-item (max_pool_grad_each)
+ *   WHOLE     1: every row consists of whole, aligned vectors of WIDE elements (max_pool_grad_each)
+ *   LARGE     1: work-items are counted in 64 bits, and WIDE is 1, because 64-bit divisions take many instructions and
+ *             registers (max_pool_grad_each)
+ *   STRIDE    stride along W (max_pool_grad_strips)
+ *   VW        elements per vector, at most W / STRIDE and the outputs of W (max_pool_grad_strips) */
 #include "common/group.clh"
 #include "common/strided.clh"
 #include "pool/window.clh"
@@ -83,14 +88,14 @@ RANGE_KERNEL max_pool_grad_each(OPERANDS) {
 #define SAME(a, b) MICA_PASTE(mica_mask_, COMPUTE(X_T))((a) == (b))
 #endif
 
-/* Sums for the elements w + j, w + j + STRIDE, ... An element w lies at w + padding = u STRIDE + c, and can be the
- * maximum of windows that have it as tap k = c, c + STRIDE, ... */
+/* Declares the sums for the elements w + j, w + j + STRIDE, ... An element w has the coordinate w + padding = u STRIDE
+ * + c. It can be the maximum of the windows in which it is tap k = c, c + STRIDE, ... */
 #define SUM(j)                                                                                                         \
   VALUES sum_##j = 0;                                                                                                  \
   const int c_##j = (w + W.pad + j) % STRIDE, u_##j = (w + W.pad + j) / STRIDE;                                        \
   const POSITIONS own_##j = row + w + j + STRIDE * RAMP(int, VW, 0)
-/* Adds to these sums the parts of a line of dy, which begins at `from`: from the last tap to the first, and so in
- * ascending order of outputs. */
+/* Adds the contributions of a line of dy, which begins at `from`, to these sums. It goes from the last tap to the
+ * first, because this is the ascending order of outputs. */
 #define TAKE(j)                                                                                                        \
   for (int k = reach - W.dilation; k >= 0; k -= W.dilation) {                                                          \
     if (k % STRIDE != c_##j) continue;                                                                                 \

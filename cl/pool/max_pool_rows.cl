@@ -1,18 +1,19 @@
-/* pool/max_pool_rows.cl: max pooling of planes in windows with stride 2 along rows, values alone:
+/* pool/max_pool_rows.cl: max pooling of planes with stride 2 along rows, without indices:
  *
- *   values[n, p, q] = the largest of x[n, STRIDE1 p - PAD1 + i, 2 q - PAD2 + j], 0 <= i < SIZE1, 0 <= j < SIZE2
+ *   values[n, p, q] = the largest of x[n, STRIDE1 p - PAD1 + i, 2 q - PAD2 + j], 0 <= i < SIZE1, 0 <= j < SIZE2,
+ *                     over the elements inside the plane
  *
- * of the elements inside the plane; a NaN counts as the largest. The result is -infinity if the window has no elements.
- * x is (planes, height, width), values (planes, p_count, q_count). Of +0 and -0 either may be taken.
+ * A NaN counts as larger than all numbers. Between +0 and -0 the result may be either. A window without elements gives
+ * -infinity, or for bytes the lowest byte. x is (planes, height, width), values (planes, p_count, q_count).
  *
- * A work-item makes `per` rows of outputs: ceil(rows / per) work-items in groups of one, rows = planes p_count.
- * For TOGETHER rows it computes the largest of each column, in local memory, and then the largest of each window. With
- * one row at a time, the second step would wait for the stores of the first. lines: TOGETHER PITCH LINEs; PITCH is at
- * least 2 (q_count - 1) + SIZE2 + 1.
+ * A work-item computes `per` rows of outputs: ceil(rows / per) work-items in groups of one, rows = planes p_count. It
+ * processes TOGETHER rows at a time: first the maximum of each column of their windows, in local memory, and then the
+ * maximum of each window. With one row at a time, the second step would have to wait for the stores of the first.
+ * `lines` has TOGETHER PITCH elements of type LINE; PITCH is at least 2 (q_count - 1) + SIZE2 + 1.
  *
- *   X_T   f32, f16, bf16, i8 or u8: type of x and values. Instead of -infinity bytes have their lowest value
- *   CW    columns of a vector, at most min(width, 2 (q_count - 1) + SIZE2 - PAD2); 16 for bytes
- *   VW    outputs of a vector, at most q_count; 8 for bytes */
+ *   X_T   type of x and values: f32, f16, bf16, i8 or u8
+ *   CW    columns per vector, at most min(width, 2 (q_count - 1) + SIZE2 - PAD2); 16 for bytes
+ *   VW    outputs per vector, at most q_count; 8 for bytes */
 #include "common/fields.clh"
 #include "common/group.clh"
 #include "common/simd.clh"
@@ -48,7 +49,8 @@ static inline void largest_of_columns(__global const STORAGE(X_T) * plane, const
   }
 }
 
-/* values[q] = the largest of line[2 q + k] for k < size. Windows at odd elements are computed too and dropped. */
+/* values[q] = the largest of line[2 q + k] for k < size. It computes the windows that begin at odd elements, too, and
+ * does not store them. */
 static inline void largest_of_windows(__local const LINE *line, const int size, const int q_count,
                                       __global STORAGE(X_T) * values) {
   for (int begin = 0; begin < q_count; begin += VW) {
@@ -63,7 +65,8 @@ static inline void largest_of_windows(__local const LINE *line, const int size, 
 #define COLUMNS MICA_PASTE(float, CW)
 #define COLUMN_MASKS MICA_PASTE(int, CW)
 
-/* best = the larger of best and v, and nan is -1 if v is NaN. A NaN in v is never larger. */
+/* best becomes the larger of best and v, lane by lane, and nan becomes -1 in lanes in which v is NaN. A NaN never
+ * replaces `best`. */
 #define TAKE(best, nan, masks, v)                                                                                      \
   do {                                                                                                                 \
     best = select(best, v, v > best);                                                                                  \
@@ -85,8 +88,8 @@ static inline void largest_of_columns(__global const STORAGE(X_T) * plane, const
   }
 }
 
-/* values[q] = the largest of line[2 q + k] for k < size. Windows at odd elements are computed too and dropped: a
- * compiler takes vectors apart if the kernel selects elements of a loaded vector. */
+/* values[q] = the largest of line[2 q + k] for k < size. It computes the windows that begin at odd elements, too, and
+ * does not store them. If it selected the even elements right after each load, compilers would split the vectors. */
 static inline void largest_of_windows(__local const float *line, const int size, const int q_count,
                                       __global STORAGE(X_T) * values) {
   for (int begin = 0; begin < q_count; begin += VW) {

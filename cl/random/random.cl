@@ -1,11 +1,12 @@
-/* random/random.cl: y[i] = a random number, 0 <= i < n, that depends on i, the key and the step alone.
+/* random/random.cl: y[i] = a random number, 0 <= i < n, that depends only on i, the key and the step.
  *
- *   KIND   0 uniform: a + (b - a) u with u in [0, 1); 1 normal: a + b z (Box and Muller 1958); 2 whether u < a, as b8
+ *   KIND   0: uniform, a + (b - a) u with u in [0, 1). 1: normal, a + b z (Box and Muller 1958). 2: 1 with probability
+ *          a, else 0, as b8
  *   Y_T    type of y
  *   S_T    type of the step, i32 or i64
  *
- * Element i takes its words from Philox at counter (i / 4, step). The number of random bits of u is what numbers of
- * the type between 0 and 1 can hold, at most 24. One dimension of ceil(n / 4) work-items. */
+ * Elements 4 k .. 4 k + 3 use the four words of Philox with the counter (k, step). u has as many random bits as the
+ * significand of Y_T, at most 24. One dimension of ceil(n / 4) work-items. */
 #include "common/dtype.clh"
 #include "common/group.clh"
 #include "random/philox.clh"
@@ -26,8 +27,9 @@
 /* Returns a number in [0, 1), a multiple of 2^-bits. */
 static inline REAL unit(const uint word, const int bits) { return (REAL)(word >> (32 - bits)) / (REAL)(1 << bits); }
 
-/* Sets z[0] to cos(pi x) and z[1] to sin(pi x), for 0 <= x < 2. Doubles are made from values below pi / 4: where a
- * driver multiplies by pi first (Oclgrind 21.10), a result near 0 has few right bits. */
+/* Sets z[0] to cos(pi x) and z[1] to sin(pi x), for 0 <= x < 2. For doubles it reduces the angle to at most pi / 4
+ * first: if a driver computes cospi by multiplying by pi (Oclgrind 21.10), a result near 0 would have few correct
+ * bits. */
 static inline void circle(const REAL x, __private REAL *z) {
   const int quarters = sizeof(REAL) == 8 ? convert_int_rte(2 * x) : 0;
   const REAL rest = x - (REAL)0.5 * quarters, c = cospi(rest), s = sinpi(rest);
@@ -36,7 +38,8 @@ static inline void circle(const REAL x, __private REAL *z) {
   z[1] = quarters & 2 ? -up : up;
 }
 
-/* Makes two normal numbers from two words; the first uniform one is in (0, 1], so that its logarithm is finite. */
+/* Sets z[0] and z[1] to two normal random numbers. word0 becomes a uniform number in (0, 1], so that its logarithm is
+ * finite. */
 static inline void normal(const uint word0, const uint word1, __private REAL *z) {
   const REAL radius = sqrt(-2 * log(unit(word0, 24) + (REAL)1 / (1 << 24)));
   circle(2 * unit(word1, 24), z);

@@ -1,12 +1,12 @@
-/* reduce/cumulative.cl: y[o, j, i] = the sum (product) of x[o, 0 .. j, i].
+/* reduce/cumulative.cl: y[o, j, i] = the sum, or product, of x[o, 0 .. j, i].
  *
  * x and y are (outer, n, inner) and contiguous.
  *
- *   X_T       type of x and y; the sum is kept in COMPUTE(X_T)
- *   PRODUCT   1: the product
- *   EXCLUSIVE 1: without x[o, j, i] itself
- *   REVERSE   1: of x[o, j .. n-1, i]
- *   VW        columns along `inner` a work-item takes
+ *   X_T       type of x and y; sums and products are computed in COMPUTE(X_T)
+ *   PRODUCT   1: products; 0: sums
+ *   EXCLUSIVE 1: y[o, j, i] does not include x[o, j, i]
+ *   REVERSE   1: y[o, j, i] is the sum or product of x[o, j .. n-1, i]
+ *   VW        columns along `inner` that a work-item computes
  *
  * One dimension of outer * ceil(inner / VW) work-items. y may be x. */
 #include "common/dtype.clh"

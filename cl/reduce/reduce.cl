@@ -1,22 +1,22 @@
 /* reduce/reduce.cl: reductions along one axis.
  *
- * x is seen as (outer, n, inner) and reduced over n > 0. A row of n is cut into `chunks` parts of `chunk` elements so
- * that few long rows fill a device; y is then (outer, chunks, inner), and a second launch with n = chunks finishes.
- * With one chunk y is the result.
+ * x is treated as (outer, n, inner) and reduced over n > 0. With one chunk y is the result, (outer, 1, inner). So that
+ * few long rows can fill a device, n can be divided into `chunks` parts of `chunk` elements. y is then (outer, chunks,
+ * inner), and a second launch with n = chunks computes the result.
  *
- *   KIND    0 sum, 1 max, 2 argmax. For the latter two a NaN is the largest value; argmax gives the first of equals,
- *           and is made with one chunk.
- *   X_T     type of x; sums are taken in COMPUTE(X_T)
+ *   KIND    0: sum; 1: max; 2: argmax, only with one chunk. For max and argmax a NaN is larger than all numbers. If
+ *           several elements are equal, argmax gives the first
+ *   X_T     type of x; sums are computed in COMPUTE(X_T)
  *   Y_T     type of y
- *   VW      elements taken together
- *   SHARED  reduce_rows: 0, for the CPU class: a work-item takes a chunk, in UNROLL vectors; 1, for the GPU class: a
- *           group of GROUP work-items takes a chunk, and combines its parts in local memory
+ *   VW      elements per vector
+ *   SHARED  reduce_rows: 0, for the CPU class: a work-item reduces a chunk with UNROLL vectors. 1, for the GPU class: a
+ *           group of GROUP work-items reduces a chunk and combines its partial results in local memory
  *
- * reduce_rows      inner = 1; global size (chunks, outer), times GROUP in the first dimension with SHARED 1.
- * reduce_columns   inner > 1; global size (ceil(inner / VW), chunks, outer): a work-item takes VW columns of a
- * chunk.
+ *   reduce_rows      for inner = 1; global size (chunks, outer), times GROUP in the first dimension with SHARED 1
+ *   reduce_columns   for inner > 1; global size (ceil(inner / VW), chunks, outer). A work-item reduces VW columns of a
+ *                    chunk
  *
- * The order of every sum depends on sizes and parameters alone: results are the same from run to run. */
+ * The order of every sum depends only on sizes and parameters, so results are the same from run to run. */
 #include "common/cast.clh"
 
 #include "common/combine.clh"
@@ -27,8 +27,8 @@
 #define INDEX(w) COMBINE_INT(X_T, w)
 #define ABOVE(w, a, b) ((INDEX(w))(COMBINE_OVER(a, b)))
 
-/* TAKE combines value v of index i with the state (acc, at), in order, so that the first of equals stays. MERGE
- * combines two states of which either may hold the earlier elements. */
+/* TAKE combines the state (acc, at) with the value v at index i, which must be after all earlier indices; if values are
+ * equal, the first one stays. MERGE combines two states, (acc, at) and (v, i), in any order of their indices. */
 #if KIND == 0
 #define TAKE(w, acc, at, v, i) acc += (v)
 #define MERGE(acc, at, v, i) acc += (v)

@@ -1,19 +1,22 @@
-/* resample/resample.cl: y[o, p, q] = the sum over j, k of v[j, p] w[k, q] x[o, r[j, p], c[k, q]]: rows and columns of
- * planes as weighted sums of others.
+/* resample/resample.cl: resamples planes. Each row and column of y is a weighted sum of rows and columns of x:
  *
- * x is (outer, H, W), y (outer, P, Q); r and v are (J, P), c and w (K, Q). A term whose index is outside counts as 0.
+ *   y[o, p, q] = the sum over j, k of v[j, p] w[k, q] x[o, r[j, p], c[k, q]]
  *
- *   resample_rows    rows only: W = Q, no c and w. One dimension of outer * P * ceil(W / VW) work-items
- *   resample_each    one work-item per element: outer * P * Q of them
- *   resample_lines   a work-item makes `per` lines of y, one after the other, each from a line of W columns in local
- *                    memory: ceil(outer * P / per) work-items in groups of one
+ * x is (outer, H, W), y (outer, P, Q). r (indices of rows) and v (weights) are (J, P); c (indices of columns) and w
+ * (weights) are (K, Q). A term whose row or column index is out of range is 0.
+ *
+ *   resample_rows    only rows are resampled: W = Q, without c and w. One dimension of outer * P * ceil(W / VW)
+ *                    work-items
+ *   resample_each    one work-item per element of y, outer * P * Q in all
+ *   resample_lines   a work-item computes `per` lines of y, one after another. It first computes the weighted sum of
+ *                    rows, a line of W columns, in local memory. ceil(outer * P / per) work-items in groups of one
  *
  *   X_T   type of x and y; v, w and sums are COMPUTE(X_T)
- *   VW    columns that are taken as one vector (rows, lines) */
+ *   VW    columns per vector (resample_rows, resample_lines) */
 #include "common/dtype.clh"
 #include "common/group.clh"
 
-/* Declares sum: columns i .. i + n - 1 of the weighted sum of the rows r[:, p]. */
+/* Declares `sum`, a vector: columns i .. i + n - 1 of the sum over j of v[j, p] times row r[j, p] of x. */
 #define ROW(n, sum, i)                                                                                                 \
   COMPUTEV(X_T, n) sum = 0;                                                                                            \
   for (int j = 0; j < J; j++) {                                                                                        \
@@ -81,7 +84,7 @@ CPU_KERNEL resample_lines(OPERANDS, __global const int *c, const long c_at, __gl
   c += c_at;
   w += w_at;
   __global const STORAGE(X_T) *planes = x + x_at;
-  columns[W] = 0; /* read by indices outside the row */
+  columns[W] = 0; /* indices that are out of range read this element */
   for (long line = first; line < last; line++) {
     const int p = (int)(line % P);
     x = planes + line / P * H * W;

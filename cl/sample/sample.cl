@@ -1,22 +1,31 @@
-/* sample/sample.cl: x (N, C, D, H, W) read between its elements at grid (M, P, DIMS), whose last axis is x, y, z.
+/* sample/sample.cl: samples x (N, C, D, H, W) at the points of grid (M, P, DIMS) by interpolation. The last axis of
+ * grid has the coordinates x, y and, with DIMS 3, z.
  *
- *   sample             y[m, c, p] = sum over the taps k of weight[k] x[n, c, k], n = images[m], or m if there are no
- *                      images
- *   sample_grad_x      dx[n, c, k] = the sum of weight[k] dy[m, c, p] over m and p in rising order
- *   sample_grad_grid   dgrid[m, p, a] = sum over c and k of dy[m, c, p] x[n, c, k] times the slope of weight[k] along a
+ *   sample             y[m, c, p] = sum over the taps k of weight[k] x[n, c, k], where n is images[m], or m without
+ *                      IMAGES
+ *   sample_grad_x      dx[n, c, k] = the sum of weight[k] dy[m, c, p] over m and p in ascending order
+ *   sample_grad_grid   dgrid[m, p, a] = sum over c and k of dy[m, c, p] x[n, c, k] times the derivative of weight[k] by
+ *                      coordinate a
  *
- * The taps of an axis of `size` elements are found from the coordinate g: the position u is g if PIXELS is 1, else
- * (g + 1) / 2 (size - 1) with ALIGN, ((g + 1) size - 1) / 2 without. MODE 0 takes the two neighbours of u, 1 the
- * nearest element (ties to even), 2 four by cubic convolution with a = -0.75 (Keys 1981). Outside PAD 0 reads 0; 1
- * the border; 2 reflects at the borders' centres (ALIGN) or edges. An index in `images` that names no image stands
- * for an image of zeros.
+ * A coordinate g along an axis of `size` elements gives the position u in elements:
+ *   PIXELS 1            u = g
+ *   PIXELS 0, ALIGN 1   u = (g + 1) / 2 (size - 1)
+ *   PIXELS 0, ALIGN 0   u = ((g + 1) size - 1) / 2
+ * The taps along the axis:
+ *   MODE 0   the two neighbours of u, linearly
+ *   MODE 1   the nearest element, ties to even
+ *   MODE 2   four elements, by cubic convolution with a = -0.75 (Keys 1981); needs DIMS 2
+ * Elements outside of the axis:
+ *   PAD 0    are 0
+ *   PAD 1    are replaced by the element at the border
+ *   PAD 2    are reflected, at the centres of the border elements (ALIGN 1) or at their outer edges (ALIGN 0)
+ * If an index in `images` is out of range, the image is all zeros.
  *
- *   X_T     type of x as sample and sample_grad_grid read it
- *   Y_T     type of everything else, f32 or f64
+ *   X_T     type of x in sample and sample_grad_grid
+ *   Y_T     type of all other tensors, f32 or f64
  *   I_T     type of images, i32 or i64
- *   IMAGES  1: there are images
+ *   IMAGES  1: n comes from `images`
  *   DIMS    2 or 3 axes; with 2, D is 1
- *   MODE, PAD, ALIGN, PIXELS   as above; MODE 2 needs DIMS 2
  *   GROUP   work-items of a group
  *
  * One dimension of M P work-items (sample, sample_grad_grid), N C (sample_grad_x). */
@@ -28,8 +37,8 @@
 
 typedef COMPUTE(Y_T) real;
 
-/* The taps of an axis are written out, F(0, ...) F(1, ...), because a compiler that does not unroll a loop over them
- * keeps them in memory. */
+/* These macros repeat F for each tap of an axis, F(0, ...) F(1, ...), without a loop. If there were a loop and a
+ * compiler did not unroll it, it would keep the taps in memory. */
 #if MODE == 0
 #define TAPS 2
 #define EACH_X(F, ...) F(0, __VA_ARGS__) F(1, __VA_ARGS__)
@@ -50,7 +59,7 @@ typedef COMPUTE(Y_T) real;
 #else
 #define EACH_Z(F, G) F(0, G) F(1, G)
 #endif
-/* F(i, j, l) for each tap of a point: i along x, j along y, l along z. */
+/* EACH_TAP repeats F(i, j, l) for each tap of a point: tap i along x, j along y, l along z. */
 #define TAPS_OF_ROW(j, F, l) EACH_X(F, j, l)
 #define TAPS_OF_PLANE(l, F) EACH_Y(TAPS_OF_ROW, F, l)
 #define EACH_TAP(F) EACH_Z(TAPS_OF_PLANE, F)
@@ -59,8 +68,8 @@ typedef COMPUTE(Y_T) real;
 
 #define SAMPLE_KERNEL __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 
-/* Returns the position that is read in place of u by PAD. *slope, which is du / dg, becomes the slope of this
- * position. */
+/* Returns the position that is read instead of u according to PAD. On entry *slope is du / dg; on return it is the
+ * derivative of the returned position by g. */
 static inline real padded(const real u, const int size, __private real *slope) {
   real v = u;
 #if PAD == 2
@@ -91,7 +100,7 @@ static inline real padded(const real u, const int size, __private real *slope) {
 
 static inline int tap_at(const real v, const int size) { return v >= 0 && v < size ? (int)v : -1; }
 
-/* Returns the cubic convolution's weight at distance d from a tap, and its slope for d = u - tap. */
+/* Returns the weight of a tap in cubic convolution, where d = u - tap, and sets *slope to its derivative by d. */
 static inline real cubic(const real d, __private real *slope) {
   const real a = (real)-0.75, s = fabs(d), sign = d < 0 ? -1 : 1;
   if (s <= 1) {
@@ -156,8 +165,8 @@ static inline taps taps_of(__global const STORAGE(Y_T) * g, const long at, const
   return t;
 }
 
-/* The weight of a tap, its element's index in a channel, and whether this element exists. They use the taps t and the
- * sizes h and w of the scope. */
+/* The weight of a tap, the index of its element in a channel, and true if this element exists. The macros use the
+ * variables t (taps), h and w (sizes). */
 #if DIMS == 3
 #define WEIGHT(i, j, l) (t.y.weight[j] * t.x.weight[i] * t.z.weight[l])
 #define ELEMENT(i, j, l) (t.z.at[l] * h * w + t.y.at[j] * w + t.x.at[i])

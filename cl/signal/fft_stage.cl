@@ -1,28 +1,29 @@
-/* signal/fft_stage.cl: a stage of the Fourier transform of rows of n complex numbers, in Stockham's order (Stockham
- * 1966). n is a product of factors. The stages before have transformed x over factors whose product is `done`; this one
- * transforms it over one more factor, RADIX.
+/* signal/fft_stage.cl: one stage of the fast Fourier transform of rows of n complex numbers, in Stockham's order
+ * (Stockham 1966). n is a product of factors, with one stage per factor. `done` is the product of the factors of the
+ * stages before; the factor of this stage is RADIX.
  *
  *   y[(j / done) done RADIX + k] = sum_r x[j + r n / RADIX] e^(sign 2 pi i r k / (done RADIX))
  *
- * for j below n / RADIX and k = j % done + q done, q below RADIX. A row of x holds `have` numbers, and the others count
- * as 0; of a row of y the first `want` are written. Rows are contiguous. Sines come from polynomials of an eighth of a
- * circle, found in integers, within an ulp.
+ * for j below n / RADIX and k = j % done + q done, q below RADIX. A row of x holds `have` numbers; the others are 0.
+ * The first `want` numbers of a row of y are written. Rows are contiguous. To compute sines and cosines, the octant of
+ * the angle is found with integers. Within the octant a polynomial (f32) or the built-in functions (f64) give the
+ * value; the error of the polynomial is at most an ulp.
  *
  *   X_T        type of the real numbers, f32 or f64
- *   RADIX      2, 3, 4 or 5: a work-item computes a butterfly; 0: the radix is an argument, and a work-item computes
+ *   RADIX      2, 3, 4 or 5: a work-item computes a butterfly. 0: the radix is an argument, and a work-item computes
  *              one number
- *   X_PARTS    1: x holds real numbers, 2: pairs
- *   Y_PARTS    1: the real parts alone are written
+ *   X_PARTS    1: x holds real numbers; 2: complex numbers, as pairs
+ *   Y_PARTS    1: only the real parts are written; 2: complex numbers, as pairs
  *
- * One dimension of rows * n / RADIX work-items, of rows * n of any radix. */
+ * One dimension of rows * n / RADIX work-items, or with RADIX 0 of rows * n. */
 #include "common/dtype.clh"
 #include "common/group.clh"
 
 typedef COMPUTE(X_T) real;
 typedef COMPUTEV(X_T, 2) complex;
 
-/* Cosine and sine of x pi / 4 for 0 <= x <= 1: for float Taylor's series, whose next term is below 2e-9, for double the
- * built-in functions. */
+/* (cosine, sine) of x pi / 4 for 0 <= x <= 1. Floats use the Taylor series, whose first omitted term is below 2e-9;
+ * doubles use the built-in functions. */
 #define IS_f32 1
 #define IS_f64 0
 static inline complex eighth(const real x) {

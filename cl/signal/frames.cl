@@ -1,12 +1,12 @@
-/* signal/frames.cl: y[n, f, i] = x[n, f hop + i - pad], where samples beyond the ends of a signal are 0, mirrored,
- * or equal to the sample at this end.
+/* signal/frames.cl: divides signals into frames: y[n, f, i] = x[n, f hop + i - pad]. PAD says what samples before the
+ * beginning and after the end of a signal are.
  *
  * x is (rows, t), y (rows, frames, length), both contiguous. With PAD 1, t must be larger than pad and than the number
  * of samples after the end.
  *
  *   X_T   type of x and y
- *   PAD   0 zeros, 1 mirrored about the first and last sample, 2 the first and last sample
- *   VW    elements of a frame a work-item makes
+ *   PAD   0: zeros. 1: mirrored at the first and the last sample. 2: equal to the first or the last sample
+ *   VW    elements of a frame that a work-item computes
  *
  * One dimension of rows * frames * ceil(length / VW) work-items. */
 #include "common/dtype.clh"

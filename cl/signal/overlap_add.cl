@@ -1,17 +1,18 @@
-/* signal/overlap_add.cl: y[n, i] = the sum of the elements of frames that signal/frames.cl takes from sample i:
- * first those taken at i itself, in rising frames, then those whose positions in the padding stand for sample i:
- * before the signal, then after it.
+/* signal/overlap_add.cl: the transpose of signal/frames.cl: y[n, i] = the sum of all elements of frames that
+ * signal/frames.cl would copy from sample i. It adds them in this order: the elements at i itself, in ascending order
+ * of frames; the elements in the padding before the signal; the elements in the padding after it.
  *
  * x is (rows, frames, length), y (rows, t), both contiguous.
  *
- *   X_T   type of x and y; sums are taken in COMPUTE(X_T)
+ *   X_T   type of x and y; sums are computed in COMPUTE(X_T)
  *   PAD   as in signal/frames.cl
  *
  * One dimension of rows * t work-items. */
 #include "common/dtype.clh"
 #include "common/group.clh"
 
-/* Position p of the padded signal lies in frames p - length < f hop <= p. */
+/* Adds the elements of frames at a position p of the padded signal. It is in the frames f with p - length < f hop <=
+ * p. */
 #define ADD(position)                                                                                                  \
   do {                                                                                                                 \
     const int p = (position);                                                                                          \

@@ -1,9 +1,10 @@
-/* sort/order.cl: the beginning of a sort, and all of a sort of short rows. x is (outer, n, inner); its rows, o inner
- * + i, lie along n. Parameters are as in sort/key.clh.
+/* sort/order.cl: the first launch of a radix sort, and a complete sort for short rows. x is (outer, n, inner). A row is
+ * the n elements with the same o and i; its number is row = o inner + i. X_T, KIND and KEY_BYTES are as in
+ * sort/key.clh.
  *
- * sort_keys   keys[row n + j] = key of x[o, j, i], order[row n + j] = j
- * sort_rank   order[row n + r] = j, where x[o, j, i] is the r-th of its row; equals in rising j. Each work-item
- *             compares its element with the row's: for short rows
+ *   sort_keys   for a radix sort: keys[row n + j] = the key of x[o, j, i], and order[row n + j] = j
+ *   sort_rank   sorts short rows: order[row n + r] = j if x[o, j, i] is the r-th element of its sorted row. Equal
+ *               elements keep their order. Each work-item compares its element with all elements of the row
  *
  * One dimension of outer n inner work-items. */
 #include "common/group.clh"

@@ -1,9 +1,9 @@
-/* sort/scan.cl: exclusive sums of counts along rows, in place: x[r, i] = sum of x[r, 0] to x[r, i - 1].
+/* sort/scan.cl: exclusive prefix sums along rows, in place: x[r, i] becomes the sum of x[r, 0] .. x[r, i - 1].
  *
  *   GROUP   work-items of a group
  *
- * One dimension of rows * GROUP work-items, one group per row: each item sums a part, then the parts' sums are
- * scanned. */
+ * One dimension of rows * GROUP work-items, one group per row. Each work-item sums a part of the row, these sums are
+ * scanned, and then each work-item scans its part from there. */
 
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void radix_scan(__global int *x, const long x_at,
                                                                             const int n) {

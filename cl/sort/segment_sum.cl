@@ -1,11 +1,11 @@
-/* sort/segment_sum.cl: y[s, i] = sum of x[j, i] over the j with segments[j] = s, in rising j.
+/* sort/segment_sum.cl: y[s, i] = the sum of x[j, i] over all j with segments[j] = s, in ascending order of j.
  *
- * x is (m, inner), segments m rising numbers, y (count, inner). Each work-item finds the first j of its segment by
- * binary search and continues to the segment's end. Numbers outside 0 to count - 1 are ignored.
+ * x is (m, inner), y is (count, inner). segments are m numbers in ascending order; those outside of 0 .. count - 1 are
+ * ignored. A work-item finds the first j of its segment by binary search and continues to the end of the segment.
  *
- *   X_T   type of x and y; sums are taken in COMPUTE(X_T)
+ *   X_T   type of x and y; sums are computed in COMPUTE(X_T)
  *   I_T   type of segments, i32 or i64
- *   VW    elements along `inner` a work-item makes
+ *   VW    elements along `inner` that a work-item computes
  *
  * One dimension of count * ceil(inner / VW) work-items. */
 #include "common/dtype.clh"

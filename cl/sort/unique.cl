@@ -1,16 +1,20 @@
-/* sort/unique.cl: the different elements of x in rising order, from the order of sort/order.cl.
+/* sort/unique.cl: the distinct elements of x in ascending order.
  *
- *   values[u] = the u-th different element, inverse[j] = u where x[j] is values[u], count[0] = how many there are
+ *   values[u]    the u-th distinct element
+ *   inverse[j]   the u for which values[u] is equal to x[j]
+ *   count[0]     the number of distinct elements
  *
- * An element is new if its key differs from the key before it in the order. x, order and inverse have n elements,
- * values at least count[0]. The order is cut into `blocks` blocks of `size` elements: unique_count writes the number of
- * new elements of each block to starts (blocks + 1, the last 0); radix_scan turns them into the number of new elements
- * in the blocks before.
+ * x, order and inverse have n elements, values at least count[0]. `order` is the sorted order of x (sort/order.cl). An
+ * element is new if its key differs from the key before it in this order. The order is divided into `blocks` blocks of
+ * `size` elements. There are three launches, which share starts (blocks + 1):
+ *   unique_count                  starts[b] = the number of new elements in block b; starts[blocks] = 0
+ *   radix_scan (sort/scan.cl)     starts[b] = the number of new elements in all blocks before b
+ *   unique_write                  writes the results
  *
- *   X_T, KEY_BYTES   as in sort/key.clh, whose KIND is 0
- *   VALUES, INVERSE, COUNT   1: they are written
+ *   X_T, KEY_BYTES   as in sort/key.clh, with KIND 0
+ *   VALUES, INVERSE, COUNT   1: this result is written
  *
- * One dimension of blocks + 1 work-items (unique_count), of blocks (unique_write). */
+ * One dimension of blocks + 1 work-items (unique_count), or of blocks (unique_write). */
 #include "common/group.clh"
 #include "sort/key.clh"
 

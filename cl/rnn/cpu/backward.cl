@@ -1,14 +1,21 @@
-/* rnn/cpu/backward.cl: a recurrent layer backward (rnn_grad), all steps in one launch, from the last to the first.
+/* rnn/cpu/backward.cl: the gradient of a recurrent layer (rnn_grad), all steps in one launch, from the last to the
+ * first.
  *
- * weights as rnn_pack_backward leaves them; sums, before and cells as rnn/cpu/forward.cl does; dy [row][D][H], dh
- * and dc [D][B][H], the gradients of y and of the last states; results dsums and, of GRU, dhidden
- * [row][D][GATES][H], the gradients of w x + b and of r h + b, 0 after a sequence's length; dh0 and dc0 [D][B][H];
- * dpeepholes [D][B][3][H], which the caller sums over B. lengths, before, cells, peepholes, dy, dh, dc and results
- * may be null.
+ * Operands:
+ *   weights                   packed by rnn_pack_backward
+ *   sums, before, cells       written by rnn/cpu/forward.cl
+ *   dy [row][D][H]            the gradient of y
+ *   dh, dc [D][B][H]          the gradients of the last states
+ * Results:
+ *   dsums [row][D][GATES][H]  the gradients of w x + b, 0 after a sequence's length
+ *   dhidden, as dsums         with GRU: the gradients of r h + b
+ *   dh0, dc0 [D][B][H]        the gradients of the first states
+ *   dpeepholes [D][B][3][H]   the gradients of the peepholes; the host sums them over B
+ * lengths, before, cells, peepholes, dy, dh, dc and results may be null.
  *
- * Groups of one work-item: blocks of `rows` sequences, a multiple of MR; directions from first_direction on. state
- * has for each work-item [PLANES][rows][pitch]: dh, dc, the peepholes' gradients, then the gradients that are
- * multiplied by r, gate by gate; pitch is H in whole slices. */
+ * NDRange: blocks of `rows` sequences (a multiple of MR), directions from first_direction on; work-groups have one
+ * work-item. `state` has [PLANES][rows][pitch] numbers per work-item: dh, dc, the gradients of the three peepholes, and
+ * then for each gate the gradients that are multiplied by r. pitch is H rounded up to whole slices. */
 #include "rnn/cpu/steps.clh"
 
 #define FIRST_GATE 5
@@ -34,8 +41,8 @@ INLINE void keep(__private const layer *l, const V v, target to, const long at, 
   if (to) write_part(v, to, at + ((row * l->D + l->d) * GATES + gate) * l->H + u, l->H - u);
 }
 
-/* Writes the gradient of gate k for VW units: `hidden` to the state, as an operand of the product with r, and, if
- * the sequence exists, `input` and `hidden` to the results. */
+/* Writes the gradients of gate k for VW units: `hidden` to the state, as an operand of the product with r; and, if the
+ * sequence exists, `input` to dsums and with GRU `hidden` to dhidden. */
 INLINE void give(__private const layer *l, const V input, const V hidden, const long at, __private const rows *r,
                  const int i, const int k, const int u) {
   MICA_VSTORE(VW, hidden, l->state + (FIRST_GATE + k) * l->plane, at);
@@ -44,7 +51,7 @@ INLINE void give(__private const layer *l, const V input, const V hidden, const 
   if (KIND == GRU) keep(l, hidden, l->dhidden, l->dhidden_at, r->row[i], k, u);
 }
 
-/* Computes the gates' gradients of VW units of sequence i; zeros after the sequence's end. */
+/* Computes the gradients of the gates for VW units of sequence i. They are 0 after the sequence's end. */
 INLINE void gates(__private const layer *l, const functions f, __private const rows *r, const int i, const int row,
                   const int u) {
   const long at = (long)row * l->pitch + u;
@@ -73,8 +80,8 @@ INLINE void gates(__private const layer *l, const functions f, __private const r
 }
 
 #if KIND == GRU_BEFORE
-/* Computes the gradient of gate r of VW units, and adds to dh the part that passes through the gate. d: the gradient
- * of r h. */
+/* Computes the gradient of gate r for VW units, and adds to dh the part of the gradient that passes through the gate. d
+ * is the gradient of r h. */
 INLINE void reset_gate(__private const layer *l, const functions f, __private const rows *r, const int i, const int row,
                        const int u, const V d) {
   const long at = (long)row * l->pitch + u;
@@ -89,8 +96,8 @@ INLINE void reset_gate(__private const layer *l, const functions f, __private co
 }
 #endif
 
-/* Adds to dh of a tile's units the product of the gradients of gates from .. to - 1 with r. With `reset` this
- * product is the gradient of r h, from which it computes gate r instead. */
+/* Multiplies the gradients of gates from .. to - 1 by r, and adds the products to dh of the units of a tile. With
+ * `reset` the products are the gradients of r h, and reset_gate uses them instead. */
 INLINE void multiply(__private const layer *l, const functions f, __private const rows *r, const int row,
                      const int slice, const int from, const int to, const int reset) {
   V acc[MR][BACK_VECTORS];

@@ -1,16 +1,23 @@
-/* rnn/cpu/forward.cl: a recurrent layer forward (mica/rnn.h), all steps in one launch.
+/* rnn/cpu/forward.cl: a recurrent layer (mica/rnn.h), all steps in one launch.
  *
- * x [row][I] and y [row][D][H] with row = t time_stride + b batch_stride; weights and biases as rnn_pack_forward
- * leaves them; lengths [B], h0 and c0 [D][B][H], peepholes [D][3][H], h and c [D][B][H]; for the gradient sums
- * [row][D][SUMS][H] (cell.clh), before [row][D][H] (h before the step) and cells [row][D][H] (c before it; of
- * GRU_BEFORE r h). lengths, h0, c0, sums, before, cells, y, h and c may be null. y, sums, before and cells are 0
- * after a sequence's length; h and c are the state at its end.
+ * Operands:
+ *   x [row][I]               row = t time_stride + b batch_stride
+ *   weights, biases          packed by rnn_pack_forward
+ *   lengths [B], h0 and c0 [D][B][H], peepholes [D][3][H]
+ * Results:
+ *   y [row][D][H]            h after each step
+ *   h, c [D][B][H]           the state at the end of each sequence
+ *   sums [row][D][SUMS][H], before [row][D][H], cells [row][D][H]
+ *                            for the gradient: the numbers of cell.clh; h before the step; and c before the step, or
+ *                            with GRU_BEFORE r h
+ * lengths, h0, c0, sums, before, cells, y, h and c may be null. y, sums, before and cells are 0 after a sequence's
+ * length.
  *
- * Groups of one work-item: blocks of `rows` sequences, a multiple of MR; directions from first_direction on;
- * direction d runs backwards if bit d of `reverse` is set. A step multiplies x and h by one packed matrix, a tile at
- * a time, and finishes the tile's units from registers: no sum is stored but for the gradient. state has for each
- * work-item [PLANES][rows][pitch]: h before and after, alternately; then c, or r h and z's sum; then h in 8 bits
- * (BYTE_STATE). pitch is H in whole slices. */
+ * NDRange: blocks of `rows` sequences (a multiple of MR), directions from first_direction on; work-groups have one
+ * work-item. Direction d runs backwards if bit d of `reverse` is set. A step multiplies x and h by one packed matrix, a
+ * tile at a time, and finishes the units of the tile from registers. `state` has [PLANES][rows][pitch] numbers per
+ * work-item: two planes of h, which are alternately the state before and after a step; then c, or with GRU_BEFORE r h
+ * and the sum of z; then h in 8 bits (BYTE_STATE). pitch is H rounded up to whole slices. */
 #include "rnn/cpu/steps.clh"
 
 #define PLANES (KIND == LSTM ? 3 + BYTE_STATE : KIND == GRU_BEFORE ? 4 : 2)
@@ -27,8 +34,8 @@ typedef struct layer {
   int T, B, I, H, D, d, first, pitch, time_stride, batch_stride, reverse;
 } layer;
 
-/* Writes VW units from u on, up to H, to part `part` of a tensor that has `parts` H numbers for each row and
- * direction; nothing if `to` is null. */
+/* Writes v, VW units from u on, to part `part` of a tensor [row][D][parts][H]. Units from H on are not written, and
+ * nothing is written if `to` is null. */
 INLINE void keep(__private const layer *l, const V v, target to, const long at, const long row, const int parts,
                  const int part, const int u) {
   if (to) write_part(v, to, at + ((row * l->D + l->d) * parts + part) * l->H + u, l->H - u);
@@ -71,8 +78,8 @@ INLINE void finish(__private const layer *l, const functions f, __private const 
       keep(l, counts ? a[k] : (V)(0), l->sums, l->sums_at, r->row[i], SUMS, k, u);
 }
 
-/* Computes columns FROM .. TO - 1 of a slice: x times its rows of weights, then h, or r h, times the rows after them.
- * In GRU the product of n with h is a sum of its own. */
+/* Adds columns FROM .. TO - 1 of a slice: x times the first I rows of weights, then h (or r h) times the H rows after
+ * them. In GRU the product of gate n with h is added to a separate sum. */
 #define HIDDEN_SUM(v) (KIND == GRU && (v) == 2 ? 3 : (v))
 #define MULTIPLY(FROM, TO, hidden)                                                                                     \
   PRODUCT(acc, l->I, w, COLUMNS, FROM, TO, v, LOAD(X_T, l->x, x_at[i] + k))                                            \
@@ -103,15 +110,15 @@ INLINE void tile(__private const layer *l, const functions f, const int s, const
     MULTIPLY(0, COLUMNS, h)
 #endif
   }
-  /* A copy in memory, because acc is in registers, which an index known only at run time cannot choose from. */
+  /* Copies acc to memory. acc is in registers, which cannot be indexed by a number that is only known at run time. */
   UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < SUMS * PER_GATE; v++)
       sums[i * PER_GATE + v % PER_GATE][v / PER_GATE] = acc[i][v];
   ROLLED for (int e = 0; e < MR * PER_GATE; e++)
       finish(l, f, &r, e / PER_GATE, s, phase, row + e / PER_GATE, slice * UNITS + e % PER_GATE * VW, sums[e]);
 }
 
-/* Loads the state of `count` sequences from h0 or c0, whose first element is number `at`; zeros if `from` is null, and
- * for units and sequences after the last. */
+/* Loads the state of `count` sequences from h0 or c0 (`from`), whose first element has the index `at`. The state is 0
+ * if `from` is null, and for units and sequences that do not exist. */
 INLINE void load_state(__private const layer *l, source from, const long at, __global S *to, const int count) {
   for (int row = 0; row < count; row++)
     for (int u = 0; u < l->pitch; u += VW) {
@@ -128,7 +135,7 @@ INLINE void store_state(__private const layer *l, __global const S *from, target
                  at + ((long)l->d * l->B + l->first + row) * l->H + u, l->H - u);
 }
 
-/* Rounds the h of `count` sequences before step s to 8 bits, each sequence by its own range. */
+/* Rounds h before step s of `count` sequences to 8 bits. Each sequence has its own range. */
 INLINE void round_state(__private const layer *l, const int s, const int count) {
   for (int row = 0; row < count; row++) {
     __global const S *h = l->state + (s & 1) * l->plane + (long)row * l->pitch;

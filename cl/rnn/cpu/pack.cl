@@ -1,20 +1,20 @@
-/* rnn/cpu/pack.cl: weights of recurrent networks in the order in which CPUs' kernels read them, in S, zeros after
- * the last unit.
+/* rnn/cpu/pack.cl: packs the weights of recurrent networks in the order in which the CPU kernels read them, as numbers
+ * of type S, with zeros after the last unit.
  *
- *   rnn_pack_forward     w (D, GATES H, I) and r (D, GATES H, H) into weights [D][slice][I + H][COLUMNS][VW], where
- *                        column v has units v % PER_GATE VW + 0 .. of gate v / PER_GATE, and b (D, 2 GATES H), which
- *                        may be null, into biases [D][slice][SUMS PER_GATE][VW]
- *   rnn_pack_backward    r into weights [D][slice][GATES H][BACK_VECTORS][VW]
+ *   rnn_pack_forward     packs w (D, GATES H, I) and r (D, GATES H, H) to weights [D][slice][I + H][COLUMNS][VW].
+ *                        Column v holds VW units, from unit v % PER_GATE * VW of the slice on, of gate v / PER_GATE. It
+ *                        also packs b (D, 2 GATES H), which may be null, to biases [D][slice][SUMS PER_GATE][VW]
+ *   rnn_pack_backward    packs r to weights [D][slice][GATES H][BACK_VECTORS][VW]
  *
- * Groups of one work-item: slices, directions. */
+ * NDRange: slices, directions; work-groups have one work-item. */
 #include "rnn/cpu/steps.clh"
 
 #include "common/transpose.clh"
 
 DEFINE_INTERLEAVE(V)
 
-/* Packs VW rows of a direction's matrix (n columns, from element `at` on), units u .. of a gate, as column `column`
- * of the packed weights. */
+/* Packs VW rows of a direction's matrix as column `column` of the packed weights. The rows are the units u .. u + VW -
+ * 1 of a gate. The matrix begins at element `at` and has n columns. */
 INLINE void pack_columns(source from, const long at, const int n, const int H, const int gate, const int u,
                          const int column, __global S *to) {
   for (int k = 0; k < n; k += VW) {
@@ -43,7 +43,7 @@ CPU_KERNEL rnn_pack_forward(source w, const long w_at, source r, const long r_at
     const int sum = v / PER_GATE, u = slice * UNITS + v % PER_GATE * VW;
     V bias = (V)(0);
     if (b) {
-      /* GRU keeps the two parts of n separate. */
+      /* In GRU the biases of the two parts of n are separate. */
       if (sum < GATES) bias += read_part(b, b_at + 2 * rows + (long)sum * H + u, H - u);
       if (KIND != GRU || sum != 2)
         bias += read_part(b, b_at + 2 * rows + (long)(GATES + min(sum, GATES - 1)) * H + u, H - u);

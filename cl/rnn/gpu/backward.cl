@@ -1,33 +1,33 @@
-/* rnn/gpu/backward.cl: a recurrent layer backward, in stages from the last step to the first.
+/* rnn/gpu/backward.cl: the gradient of a recurrent layer, in stages from the last step to the first.
  *
- * r [D][GATES][H][H] as it is; the rest as in rnn/cpu/backward.cl. state, in S, is [2][D][B][GATES][H], the
- * gradients that are multiplied by r at even and at odd steps, then [5][D][B][H]: dh, dc, and the gradients of
- * peepholes.
+ * r [D][GATES][H][H] is not packed. The other operands and the results are those of rnn/cpu/backward.cl. `state`,
+ * numbers of type S, is [2][D][B][GATES][H], the gradients that are multiplied by r, for even and for odd steps; then
+ * [5][D][B][H]: dh, dc, and the gradients of the three peepholes.
  *
- * Groups and launches as in rnn/gpu/forward.cl. A stage begins with the product of the step after it in time; after
- * T PHASES stages comes one for the gradients of h0, c0 and the peepholes. */
+ * Groups and launches are as in rnn/gpu/forward.cl. A stage begins with the product of r with the gradients of the next
+ * step in time. After T PHASES stages one more computes the gradients of h0, c0 and the peepholes. */
 #include "rnn/gpu/steps.clh"
 
 typedef struct layer {
   lengths_t lengths;
   source sums, before, cells, peepholes, dy, dh, dc;
   target dsums, dhidden, dh0, dc0, dpeepholes;
-  __global S *now, *dhs, *dcs, *dps; /* parts of state: gates of the step, dh, dc, gradients of peepholes */
+  __global S *now, *dhs, *dcs, *dps; /* in state: gradients of this step's gates, dh, dc, gradients of peepholes */
   long lengths_at, sums_at, before_at, cells_at, peepholes_at, dy_at, dh_at, dc_at, dsums_at, dhidden_at, dh0_at;
   long dc0_at, dpeepholes_at;
-  long plane, states; /* the numbers in a plane of the state, and the numbers in it before this direction's part */
+  long plane, states; /* plane: D B H; states: the index of this direction in a plane, d B H */
   int T, B, H, D, d, time_stride, batch_stride, reverse;
 } layer;
 
-/* A unit of a sequence at a step: its place among the states and among the gates, and its row in the sequence tensors,
- * counted over all directions. */
+/* A unit of a sequence at a step: `own` is its index in [B][H], `gates` its index in [B][GATES][H] (gate 0), and `at`
+ * is row * D + d, the row of the sequence in tensors [row][D]. counts: the step is within the sequence's length. */
 typedef struct position {
   long own, gates, at;
   int sequence, u, s, counts;
 } position;
 
-/* Finds the position of unit u of a sequence at step s. A structure goes through a pointer, because a returned one
- * becomes a noalias argument, which Oclgrind 21.10 cannot inline. */
+/* Finds the position of unit u of a sequence at step s. The result is written through a pointer, because a returned
+ * structure becomes a noalias argument, which Oclgrind 21.10 cannot inline. */
 INLINE void find_position(__private const layer *l, const int s, const int sequence, const int u,
                           __private position *p) {
   const int length = length_of(l->lengths, l->lengths_at, sequence, l->T), counts = s >= 0 && s < length;
@@ -43,8 +43,8 @@ INLINE void find_position(__private const layer *l, const int s, const int seque
 }
 
 #if KIND == GRU_BEFORE
-/* Computes the gradient of gate r, and adds to dh the part that passes through the gate. d: the gradient of r h,
- * which a product has found. */
+/* Computes the gradient of gate r, and adds to dh the part of the gradient that passes through the gate. d is the
+ * gradient of r h, the product of this stage. */
 INLINE void reset_gate(__private const layer *l, const functions f, __private const position *p, const S d) {
   S da = 0;
   if (p->counts) {
@@ -57,8 +57,9 @@ INLINE void reset_gate(__private const layer *l, const functions f, __private co
 }
 #endif
 
-/* Finishes a step for a unit. `product` is what comes from the gates of the step after it; first: it is the last
- * step, with no step after it. With p->s < 0 writes the gradients of h0, c0 and the peepholes. */
+/* Finishes a step for a unit. `product` is the part of dh that comes through r from the gates of the next step in time.
+ * `first` is true at the last step, which has no next step. With p->s < 0 it writes the gradients of h0, c0 and the
+ * peepholes. */
 INLINE void finish(__private const layer *l, const functions f, __private const position *p, const S product,
                    const int first) {
   S dh = product, dc = 0, old = 0, cell = 0, hidden = 0, peep[3] = {0, 0, 0}, dp[3] = {0, 0, 0}, a[SUMS];
@@ -176,8 +177,8 @@ RNN_KERNEL rnn_backward_gpu(source r, const long r_at, lengths_t lengths, const 
   for (int q = stage; q < stage + stages; q++) {
     const int s = T - 1 - q / PHASES, phase = q % PHASES;
     l.now = gates + (s & 1) * plane * GATES;
-    /* Which gates' gradients the stage multiplies, and where they lie: in the second phase of GRU_BEFORE n of this
-     * step, otherwise the gates of the step after it. */
+    /* The stage multiplies r by rows from .. to - 1 of the gradients of gates in `other`. In the second phase of
+     * GRU_BEFORE these are gate n of this step, otherwise the gates of the next step in time. */
     const int from = phase ? 2 * H : 0, to = phase ? 3 * H : s == T - 1 ? 0 : (KIND == GRU_BEFORE ? 2 : GATES) * H;
     __global const S *const other = phase ? l.now : gates + ((s + 1) & 1) * plane * GATES;
     for (int block = get_group_id(0) * UNITS; block < H; block += get_num_groups(0) * UNITS) {

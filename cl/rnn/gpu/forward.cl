@@ -1,13 +1,17 @@
-/* rnn/gpu/forward.cl: a recurrent layer forward (mica/rnn.h) from the input's products of all steps.
+/* rnn/gpu/forward.cl: a recurrent layer (mica/rnn.h). The products of the input with w, for all steps, are computed in
+ * an earlier launch.
  *
- * products [row][D][GATES][H] are w x in S, row = t time_stride + b batch_stride; weights [D][H][GATES][H] are r with
- * each direction's matrix transposed; b [D][2][GATES][H]; the rest as in rnn/cpu/forward.cl. state is [planes][D][B][H]
- * in S: h before and after a step, alternately, then c, or r h and z's sum. b, lengths, h0, c0 and all results may be
- * null.
+ *   products [row][D][GATES][H]    w x, numbers of type S; row = t time_stride + b batch_stride
+ *   weights [D][H][GATES][H]       r, with the matrix of each direction transposed
+ *   b [D][2][GATES][H]
+ *   state [planes][D][B][H]        numbers of type S: two planes of h, which are alternately the state before and after
+ *                                  a step; then c, or with GRU_BEFORE r h and the sum of z
+ *
+ * The other operands and the results are those of rnn/cpu/forward.cl. b, lengths, h0, c0 and all results may be null.
  *
  * Groups of ITEMS work-items: blocks of units, blocks of ROWS sequences, directions from first_direction on. A launch
- * computes `stages` stages from `stage` on; a step has PHASES stages. If a launch computes several, a single block has
- * all units. */
+ * computes `stages` stages from `stage` on; a step has PHASES stages. If a launch computes several stages, there must
+ * be only one block of units per block of sequences. */
 #include "rnn/gpu/steps.clh"
 
 typedef struct layer {
@@ -17,11 +21,11 @@ typedef struct layer {
   target y, h, c, sums, before, cells;
   __global S *state;
   long b_at, lengths_at, h0_at, c0_at, peepholes_at, y_at, h_at, c_at, sums_at, before_at, cells_at;
-  long plane, states; /* the numbers in a plane of the state, and the numbers in it before this direction's part */
+  long plane, states; /* plane: D B H; states: the index of this direction in a plane, d B H */
   int T, B, H, D, d, time_stride, batch_stride, reverse;
 } layer;
 
-/* Returns unit k of h of sequence i before step s; 0 if there is no such sequence. */
+/* Returns unit k of h of sequence i before step s; 0 if the sequence does not exist. */
 INLINE S state_before(__private const layer *l, const int s, const int i, const int k) {
   const long own = (long)i * l->H + k;
   if (i >= l->B) return 0;
@@ -29,8 +33,8 @@ INLINE S state_before(__private const layer *l, const int s, const int i, const 
   return l->h0 ? LOAD(X_T, l->h0, l->h0_at + l->states + own) : 0;
 }
 
-/* ranges[2 i] and ranges[2 i + 1]: the step and zero point of the h of sequence first + i before step s. partial is
- * local memory of 2 ROWS ITEMS numbers. */
+/* Sets ranges[2 i] and ranges[2 i + 1] to the scale and zero point (byte_step, byte_zero) of h of sequence first + i
+ * before step s. `partial` is local memory for 2 ROWS ITEMS numbers. */
 INLINE void find_ranges(__private const layer *l, const int s, const int first, __local S *partial, __local S *ranges) {
   const int item = get_local_id(0);
   for (int i = 0; i < ROWS; i++) {
@@ -57,8 +61,8 @@ INLINE void find_ranges(__private const layer *l, const int s, const int first, 
   barrier(CLK_LOCAL_MEM_FENCE);
 }
 
-/* Adds up the gates' sums of unit u of the group's sequence i, from its products with w and r. `at` is its row in the
- * sequence tensors, counted over all directions. */
+/* Computes the sums of the gates for unit u of sequence i of the group, from the products with w and r and the biases.
+ * `at` is row * D + d, the row of the sequence in tensors [row][D]. */
 INLINE void sums_of(__private const layer *l, __local const S *partial, const int i, const int u, const long at,
                     const int counts, __private S a[SUMS]) {
   UNROLL for (int g = 0; g < GATES; g++) {

@@ -1,8 +1,11 @@
-/* sort/cpu/radix.cl: a pass of a stable radix sort over 8 bits of the keys, for CPUs: one work-item per block of a row.
+/* sort/cpu/radix.cl: one pass of a stable radix sort, for CPUs. A pass sorts by one digit, 8 bits of the keys from bit
+ * `shift` on. One work-item per block of a row.
  *
- * Keys and the order that goes with them are (rows, n). A row is cut into `blocks` blocks of `size` elements (the last
- * one of fewer). After radix_count, starts (rows, 256, blocks) has how many keys of a block have a digit, after
- * radix_scan (sort/scan.cl) the slot of the first of them in the row, where radix_scatter puts them in their order.
+ * Keys, and the order that is sorted with them, are (rows, n). A row is divided into `blocks` blocks of `size`
+ * elements; the last block may be smaller. A pass has three launches, which share starts (rows, 256, blocks):
+ *   radix_count                   starts = the number of keys in a block that have a digit
+ *   radix_scan (sort/scan.cl)     starts = the slot in the sorted row of the first of these keys
+ *   radix_scatter                 copies keys and order to their slots
  *
  *   KEY_BYTES   4 or 8
  *

@@ -1,13 +1,13 @@
-/* sort/gpu/radix.cl: sort/cpu/radix.cl for GPUs: a pass over 4 bits of the keys, one group per block of GROUP * EACH
- * elements.
+/* sort/gpu/radix.cl: sort/cpu/radix.cl for GPUs. A pass sorts by 4 bits of the keys, with one group per block of GROUP
+ * * EACH elements.
  *
- * Arrays are as in sort/cpu/radix.cl, with 16 digits; `size` is not used. A work-item owns EACH neighbouring
- * elements and counts their digits in local memory; the scan of these counters, digit by digit and item by item,
- * ranks the block's elements.
+ * The arrays are those of sort/cpu/radix.cl, with 16 digits. A work-item takes EACH adjacent elements and counts their
+ * digits in local memory. An exclusive scan of these counters, in the order of digits and then of work-items, gives the
+ * rank of each element in its block.
  *
  *   KEY_BYTES   4 or 8
  *   GROUP       work-items of a group
- *   EACH        elements of a work-item
+ *   EACH        elements per work-item
  *
  * One dimension of rows * blocks * GROUP work-items. */
 #if KEY_BYTES == 8
@@ -20,7 +20,7 @@
 #define DIGIT(key) ((int)((key) >> shift) & (DIGITS - 1))
 #define GROUP_KERNEL __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 
-/* Work-items that add up a digit's counters: item d * PARTS + p adds up part p of digit d. */
+/* The number of work-items that add up the counters of one digit: item d * PARTS + p adds up part p of digit d. */
 #define PARTS (GROUP / DIGITS)
 
 GROUP_KERNEL radix_count_gpu(__global const KEY_T *keys, const long keys_at, __global int *starts, const long starts_at,
@@ -31,7 +31,7 @@ GROUP_KERNEL radix_count_gpu(__global const KEY_T *keys, const long keys_at, __g
   const int first = block * GROUP * EACH;
   for (int d = 0; d < DIGITS; d++) counters[d * GROUP + item] = 0;
   keys += keys_at + row * n;
-  /* Counts in an arbitrary order, so that neighbouring items read neighbouring elements. */
+  /* For the counts the order of elements does not matter, so neighbouring work-items read neighbouring elements. */
   for (int e = 0; e < EACH; e++) {
     const int i = first + e * GROUP + item;
     if (i < n) counters[DIGIT(keys[i]) * GROUP + item]++;
@@ -67,8 +67,8 @@ GROUP_KERNEL radix_scatter_gpu(__global const KEY_T *keys, const long keys_at, _
     slots[e] = counters[DIGIT(own[e]) * GROUP + item]++;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
-  /* Each counter becomes the sum of the counters before it: an item scans DIGITS neighbours, then the items' sums
-   * are scanned. */
+  /* The exclusive scan: each counter becomes the sum of the counters before it. A work-item adds up DIGITS adjacent
+   * counters, these sums are scanned, and then the work-item scans its counters from there. */
   int sum = 0;
   for (int k = 0; k < DIGITS; k++) sum += counters[item * DIGITS + k];
   sums[item] = sum;
