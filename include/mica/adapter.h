@@ -32,44 +32,45 @@ typedef struct mica_adapter mica_adapter;
 typedef struct mica_adapter_config {
   int32_t rank;   /* 0: 8 */
   double alpha;   /* scale = alpha / rank; 0: 2 rank */
-  double dropout; /* of x, in training networks */
+  double dropout; /* probability of setting an element of x to 0; only in networks that are built for training */
   bool rslora;    /* scale = alpha / sqrt(rank) (Kalajdzievski 2023) */
   /* Layers to adapt, separated by commas: full names, last parts of names, or patterns with * and ?: "q_proj,v_proj",
-   * "layers.0.*". "o_proj" also means "out_proj". NULL, "all" and "all-linear": all dense layers but one named "head",
-   * the output layer. */
+   * "layers.0.*". "o_proj" also means "out_proj". NULL, "all" and "all-linear": all dense layers except "head", the
+   * output layer, and "*.head". */
   const char *targets;
 } mica_adapter_config;
 
 /* Creates an adapter without layers; a network adds them as it is built. config may be NULL. MICA_E_INVALID: a rank
- * outside 1 to 1,024, an alpha that is negative or not finite, a dropout outside [0, 1), an empty name among the
+ * outside 1 to 1,024, an alpha that is negative or not finite, a dropout outside [0, 1), or an empty name among the
  * targets. */
 MICA_API MICA_CHECKED mica_status mica_adapter_create(const mica_adapter_config *config, mica_adapter **adapter);
 /* Destroys an adapter. Networks that are already built with it stay valid. NULL is a no-op. */
 MICA_API void mica_adapter_destroy(mica_adapter *adapter);
 
-/* Configuration with defaults filled in. The adapter owns targets; NULL: all dense layers except "head", or the layers
- * that mica_adapter_add named. */
+/* Returns the configuration with defaults filled in. The adapter owns `targets`. If it is NULL, the adapter has the
+ * layers of mica_adapter_add if there are any, otherwise it adapts all dense layers except "head". */
 MICA_API const mica_adapter_config *mica_adapter_describe(const mica_adapter *adapter);
 
 /* An adapted layer. */
 typedef struct mica_adapter_layer {
-  const char *name;        /* of the layer: "layers.0.self_attn.q_proj" */
-  int64_t inputs, outputs; /* of the layer */
+  const char *name;        /* the layer's name, for example "layers.0.self_attn.q_proj" */
+  int64_t inputs, outputs; /* the layer's sizes */
   int32_t rank;
   double scale;
-  const float *a, *b; /* (rank, inputs) and (outputs, rank); NULL: not read from a session or a file */
+  const float *a, *b; /* (rank, inputs) and (outputs, rank); NULL: not yet read from a session or a file */
 } mica_adapter_layer;
 
 /* Number of layers, and layer number `index`; NULL if index is too large. Valid until the adapter changes. */
 MICA_API size_t mica_adapter_count(const mica_adapter *adapter);
 MICA_API const mica_adapter_layer *mica_adapter_at(const mica_adapter *adapter, size_t index);
-/* Adds a copy of a layer with its values, for example from a file. After the first call networks add no layers to the
- * adapter any more, and targets are ignored. MICA_E_INVALID: name, a or b is NULL; the rank is not 1 to 1,024, inputs
- * or outputs not 1 to 2^30, or scale not finite; or the adapter has the layer already. */
+/* Adds a copy of a layer with its values, for example from a file. After the first call the adapter ignores `targets`,
+ * and networks no longer add layers to it. MICA_E_INVALID: name, a or b is NULL; the rank is not 1 to 1,024; inputs or
+ * outputs are not 1 to 2^30; scale is not finite; or the adapter already has the layer. */
 MICA_API MICA_CHECKED mica_status mica_adapter_add(mica_adapter *adapter, const mica_adapter_layer *layer);
 
-/* Hook of networks (mica_nn_config.hook); hook_user is the adapter. In the graph: MICA_E_UNSUPPORTED if a target is not
- * a dense layer, such as an embedding; MICA_E_SHAPE if a layer has other sizes than the adapter, with both sides. */
+/* The hook for networks (mica_nn_config.hook); hook_user is the adapter. It reports errors in the graph.
+ * MICA_E_UNSUPPORTED: a target is not a dense layer, for example an embedding. MICA_E_SHAPE: the sizes of a layer
+ * differ from those in the adapter; the message shows both. */
 MICA_API mica_value mica_adapter_hook(void *adapter, mica_nn *nn, mica_nn_point point, const char *layer,
                                       mica_value value);
 
@@ -84,7 +85,7 @@ MICA_API bool mica_adapter_is_parameter(const char *own_name);
  * MICA_E_NOT_FOUND: the session lacks a layer of the adapter. MICA_E_SHAPE: its layer has other sizes. */
 MICA_API MICA_CHECKED mica_status mica_adapter_write_to(const mica_adapter *adapter, const mica_nn *nn,
                                                         mica_session *session);
-/* Downloads values from a session. Blocks. The errors of mica_adapter_write_to. */
+/* Downloads the adapter's values from a session. Blocks. It fails in the same cases as mica_adapter_write_to. */
 MICA_API MICA_CHECKED mica_status mica_adapter_read_from(mica_adapter *adapter, const mica_nn *nn,
                                                          mica_session *session);
 

@@ -28,13 +28,13 @@
 
 #define MICA_EXPERIMENTAL /* marks a header: the next minor version may change or remove its functions */
 
-/* A real zero for fields of type double where 0 stands for the default. Such fields distinguish -0.0 from 0. */
+/* The value zero for fields of type double in which 0 means the default. Such fields distinguish -0.0 from 0. */
 #define MICA_ZERO (-0.0)
 
 MICA_BEGIN_DECLS
 
-/* Frees memory that a function of Mica allocated for the caller; its contract says "the caller's to mica_free". NULL is
- * a no-op. Threads: may be called from any thread. */
+/* Frees memory that a function of Mica allocated for the caller, if the contract of that function says that the caller
+ * frees it with mica_free. NULL is a no-op. Threads: may be called from any thread. */
 MICA_API void mica_free(void *memory);
 
 MICA_END_DECLS

@@ -17,9 +17,9 @@
  *
  * With sinks, the softmax of head h has one more term, e^sinks[h], which has no value (gpt-oss).
  *
- * A query that sees no key gives 0 and has no gradient (PyTorch gives NaN). offset 0 aligns a causal mask top left, as
- * in PyTorch and ONNX. Tk - Tq aligns it bottom right, as in FlashAttention. With a cache of keys, offset is the number
- * of positions already in it.
+ * A query that sees no key gives 0 and has no gradient. offset 0 aligns a causal mask top left, as in PyTorch and ONNX.
+ * Tk - Tq aligns it bottom right, as in FlashAttention. With a cache of keys, offset is the number of positions already
+ * in it.
  *
  * Threads: as in mica/graph.h.
  *
@@ -39,7 +39,7 @@ typedef struct mica_attention_config {
   double scale;           /* 0: 1 / sqrt(D) */
   double soft_cap;        /* 0: none */
   double dropout;         /* probability of setting a softmax weight to 0; others are divided by 1 - dropout */
-  uint64_t seed;          /* of dropout; its numbers depend only on seed, builder call, `step` and element */
+  uint64_t seed;          /* for dropout; random numbers depend only on seed, builder call, `step` and element */
   mica_value mask;        /* null, b8, or additive: q's dtype or f32; broadcasts to (B, H, Tq, Tk) from the right */
   mica_value key_lengths; /* null, or i32 (B): number of valid keys per sequence */
   mica_value starts;      /* null: 0; or i32 (B, Tq): first key visible to each query; negative: 0 */

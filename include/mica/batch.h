@@ -8,7 +8,7 @@
 
 MICA_BEGIN_DECLS
 
-/* A tensor of every batch. dim[0] is MICA_DYNAMIC, and so are other dimensions that vary between batches. */
+/* Describes one tensor of each batch. dim[0] is MICA_DYNAMIC, and so are other dimensions that vary between batches. */
 typedef struct mica_batch_column {
   const char *name;
   mica_dtype dtype;
@@ -26,8 +26,8 @@ typedef struct mica_batch {
   size_t tensor_count;
 } mica_batch;
 
-/* A source of batches, epoch after epoch. When a trainer calls it, mica_error_status and mica_error_message are clear
- * at first, and report failures of this call. */
+/* A source of batches, epoch after epoch. Before a trainer calls next or seek, it clears mica_error_status and
+ * mica_error_message. In the call they report only failures of that call. */
 typedef struct mica_batch_source {
   void *user;
   /* Batches and samples per epoch. All batches have the same N, except for a smaller last one. */
@@ -39,7 +39,7 @@ typedef struct mica_batch_source {
   /* Sets the position: the next call of `next` returns this batch of this epoch, with the same bits as if all earlier
    * batches had been fetched. */
   mica_status (*seek)(void *user, uint64_t epoch, uint64_t batch);
-  /* Tensors of every batch. The source owns them. */
+  /* The descriptions of the tensors of a batch. The source owns them. */
   const mica_batch_column *columns;
   size_t column_count;
 } mica_batch_source;

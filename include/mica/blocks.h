@@ -66,7 +66,7 @@ MICA_API MICA_CHECKED mica_status mica_block_quantize(mica_block type, const flo
 MICA_API mica_value mica_unblock(mica_value blocks, mica_block type, int64_t columns, mica_dtype dtype);
 
 /* Builder: embedding from a table in blocks: blocks (n, bytes) U8, ids I32 or I64 of any shape -> (ids' shape,
- * columns). Negative ids count from the end; ids outside give rows of 0, as in mica_gather. */
+ * columns). Negative ids count from the end; ids that are out of range give rows of 0, as in mica_gather. */
 MICA_API mica_value mica_block_rows(mica_value blocks, mica_value ids, mica_block type, int64_t columns,
                                     mica_dtype dtype);
 

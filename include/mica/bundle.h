@@ -6,8 +6,8 @@
  * With the environment variable MICA_BUNDLE_OUT=FILE every engine writes its bundle when it is destroyed, so that any
  * program can make one unchanged.
  *
- * A bundle is for one version of Mica, one device and one version of its driver; every other one refuses it. It holds
- * machine code, so use a bundle only if you would run a program from its author.
+ * A bundle is for one version of Mica, one device and one version of its driver. Engines refuse a bundle if one of the
+ * three differs. It holds machine code, so use a bundle only if you would run a program from its author.
  *
  * Threads: as in mica/device.h. */
 #ifndef MICA_BUNDLE_H
@@ -27,7 +27,7 @@ MICA_BEGIN_DECLS
 MICA_API MICA_CHECKED mica_status mica_bundle_write(mica_engine *engine, const char *path);
 
 typedef struct mica_bundle_info {
-  char version[32]; /* of Mica */
+  char version[32]; /* the version of Mica */
   char platform[MICA_DEVICE_TEXT], platform_version[MICA_DEVICE_TEXT];
   char device[MICA_DEVICE_TEXT], driver[MICA_DEVICE_TEXT];
   uint64_t programs; /* a program has one or more kernels */

@@ -18,8 +18,8 @@ typedef struct mica_cache_entry {
   int64_t last_used; /* seconds since 1970 */
 } mica_cache_entry;
 
-/* Finds the directory that an engine would use whose config has this cache_dir (mica_engine_config.cache_dir; NULL: its
- * default). *path is "" if it would use none. The caller frees *path with mica_free. */
+/* Finds the cache directory that an engine would use with this mica_engine_config.cache_dir (NULL: the default). *path
+ * is "" if the engine would use no cache. The caller frees *path with mica_free. */
 MICA_API MICA_CHECKED mica_status mica_cache_path(const char *cache_dir, char **path);
 
 /* Calls fn for each readable entry of a directory. Damaged files are skipped. A missing directory is empty. */

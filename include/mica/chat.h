@@ -6,8 +6,8 @@
  *   mica_chat_send(chat, "Name three colours.", print, NULL);
  *
  * A decoder has slots, each with memory for the keys and values of one text. A request waits for a slot. Its prompt is
- * read in parts, then each run makes one token for every slot that writes a text. Nothing is planned or built as texts
- * grow.
+ * read in parts. After that each run generates one token for every slot whose prompt has been read. No graph is planned
+ * and no kernel is built while texts grow.
  *
  * Threads: one thread at a time steps a decoder or uses its chats; requests are added and cancelled from any thread. */
 #ifndef MICA_CHAT_H
@@ -29,9 +29,9 @@ typedef struct mica_decoder mica_decoder;
 
 typedef struct mica_decoder_config {
   int32_t slots;    /* requests that are decoded at once, at most 64; 0: 1 */
-  int64_t context;  /* positions of a slot; 0: mica_foundation_context */
+  int64_t context;  /* positions per slot; 0: mica_foundation_context */
   int64_t part;     /* tokens of a prompt that one run reads: a power of two from 16 to 4,096; 0: 128 */
-  size_t most_wait; /* requests that wait for a slot; 0: 1024 */
+  size_t most_wait; /* the most requests that may wait for a slot; 0: 1024 */
   mica_cache_form
       cache;      /* how slots keep keys and values; F16 and BF16 take half of F32's memory, Q8 about a quarter */
   bool no_prefix; /* read prompts whole, even if a slot already holds the beginning */
@@ -41,17 +41,18 @@ typedef struct mica_decoder_config {
   const mica_decoder *weights_of;
 } mica_decoder_config;
 
-/* Builds the sessions of the model and reads its weights; config may be NULL. The engine and the model must outlive the
- * decoder. MICA_E_INVALID names a field that is out of range; also if weights_of has another model or engine.
- * MICA_E_UNSUPPORTED: the model generates no text. Otherwise the errors of mica_foundation_network and
- * mica_foundation_load. Blocks. */
+/* Builds the sessions of the model and reads its weights. config may be NULL. The engine and the model must outlive the
+ * decoder. Blocks. MICA_E_INVALID: a field is out of range (the message names it), or weights_of has another model or
+ * engine. MICA_E_UNSUPPORTED: the model does not generate text. It can also fail as mica_foundation_network and
+ * mica_foundation_load do. */
 MICA_API MICA_CHECKED mica_status mica_decoder_create(mica_engine *engine, const mica_foundation *model,
                                                       const mica_decoder_config *config, mica_decoder **decoder);
 /* Destroys a decoder. Unfinished requests end without another event. NULL is a no-op. */
 MICA_API void mica_decoder_destroy(mica_decoder *decoder);
-/* The model's tokenizer, which belongs to the decoder. NULL: the model has none; events then have only tokens. */
+/* Returns the model's tokenizer, which the decoder owns. NULL: the model has no tokenizer; events then have only
+ * tokens. */
 MICA_API const mica_tokenizer *mica_decoder_tokenizer(const mica_decoder *decoder);
-/* Positions of a slot: the most tokens of a prompt and its text together. */
+/* Returns the positions per slot: the largest number of tokens of a prompt and its text together. */
 MICA_API int64_t mica_decoder_context(const mica_decoder *decoder);
 /* Bytes of the keys and values of one position, in all layers. A decoder has slots times context positions. */
 MICA_API size_t mica_decoder_position_bytes(const mica_decoder *decoder);
@@ -75,7 +76,7 @@ MICA_API const char *mica_finish_name(mica_finish finish);
 
 /* A token of a text, or its end. All pointers are valid only during the call. */
 typedef struct mica_decoder_event {
-  int64_t id;                /* of the request */
+  int64_t id;                /* the request's id */
   int32_t token;             /* -1: none, because the text ends */
   float logprob;             /* log probability of the token by the model, before sampling changes it */
   const mica_candidate *top; /* the most likely tokens by the model, the best first; NULL: none requested */
@@ -83,10 +84,11 @@ typedef struct mica_decoder_event {
   const char *text; /* complete UTF-8 characters that no later token changes, perhaps none; ends with a NUL */
   size_t bytes;
   mica_finish finish;  /* NONE: the text goes on */
-  const char *message; /* of ERROR, else NULL */
+  const char *message; /* the reason of ERROR, else NULL */
 } mica_decoder_event;
 
-/* Called by mica_decoder_step. false: the text ends as CANCELLED, with one more event. It must not step the decoder. */
+/* mica_decoder_step calls it for each event. If it returns false, the text ends as CANCELLED, with one more event. It
+ * must not step the decoder. */
 typedef bool mica_decoder_fn(void *user, const mica_decoder_event *event);
 
 #define MICA_DECODER_MAX_TOP 20
@@ -105,17 +107,18 @@ typedef struct mica_request {
   void *user;             /* passed to event */
 } mica_request;
 
-/* Adds a request, which is copied; *id (may be NULL) receives its own number, above 0. MICA_E_INVALID: the prompt is
+/* Adds a request, which is copied. *id (may be NULL) receives its id, which is above 0. MICA_E_INVALID: the prompt is
  * empty or too long, a token is outside of the vocabulary, event is NULL, most_tokens or top is out of range,
- * ignore_end is set with a schema, or there are stops or a schema but no tokenizer. Also the errors of
- * mica_sampler_create and mica_grammar_create_schema. MICA_E_STATE: too many requests wait. Any thread. */
+ * ignore_end is set with a schema, or there are stops or a schema but no tokenizer. MICA_E_STATE: too many requests
+ * wait. It can also fail as mica_sampler_create and mica_grammar_create_schema do. Any thread may call it. */
 MICA_API MICA_CHECKED mica_status mica_decoder_add(mica_decoder *decoder, const mica_request *request, int64_t *id);
-/* Makes one token for each text that is being written, after it has read a part of the prompt that has waited longest.
- * *busy (may be NULL): work is left. A failure of one request is only reported by its event. Other failures are
- * returned, and end all requests that have a slot; those that wait for one stay. Blocks. */
+/* Does one step: reads one part of one prompt, the one that has waited longest, and then generates one token for each
+ * request whose prompt has been read. *busy (may be NULL) receives true if work is left. A failure of a single request
+ * is reported only by its event. Other failures are returned, and end all requests that have a slot; requests that wait
+ * for a slot stay. Blocks. */
 MICA_API MICA_CHECKED mica_status mica_decoder_step(mica_decoder *decoder, bool *busy);
-/* Ends a request at the next step, or, if it waits for a slot, in the step that gives it one. Does nothing if it is
- * unknown or done. Any thread. */
+/* Ends a request at the next step, or, if it waits for a slot, in the step that gives it one. Does nothing if the
+ * request is unknown or done. Any thread may call it. */
 MICA_API void mica_decoder_cancel(mica_decoder *decoder, int64_t id);
 
 /* --- conversations --- */
@@ -127,8 +130,8 @@ typedef struct mica_chat_config {
   const mica_chat_template *form;      /* converts messages to a prompt; NULL: the model's own. Must outlive the chat */
   const mica_chat_variable *variables; /* the template's other variables ("enable_thinking"); must outlive the chat */
   size_t variable_count;
-  int64_t most_tokens;                 /* of an answer; 0: until the context is full */
-  const mica_sampler_config *sampling; /* of each answer; must outlive the chat. NULL: its defaults */
+  int64_t most_tokens;                 /* tokens per answer; 0: until the context is full */
+  const mica_sampler_config *sampling; /* for each answer; must outlive the chat. NULL: its defaults */
 } mica_chat_config;
 
 /* Creates a conversation that has only the system message; config may be NULL. MICA_E_NOT_FOUND: the model has no
@@ -144,13 +147,16 @@ MICA_API void mica_chat_destroy(mica_chat *chat);
  * chat does not have the user's message. */
 MICA_API MICA_CHECKED mica_status mica_chat_send(mica_chat *chat, const char *text, mica_decoder_fn *event, void *user,
                                                  mica_finish *finish);
-/* Cancels the answer that is being written; a later mica_chat_send is not affected. Any thread, and signal handlers. */
+/* Cancels the answer that is being written; a later mica_chat_send is not affected. Any thread and any signal handler
+ * may call it. */
 MICA_API void mica_chat_stop(mica_chat *chat);
-/* Forgets all messages, except the first one if the chat was created with a system message. */
+/* Begins the conversation anew, as after mica_chat_create: keeps only the system message that the chat was created
+ * with, if any. Messages that mica_chat_load read are forgotten, including a system message. */
 MICA_API void mica_chat_reset(mica_chat *chat);
-/* The messages so far. They belong to the chat; the pointer is valid until mica_chat_load. */
+/* The messages so far. They belong to the chat; the pointer is valid until mica_chat_load or mica_chat_reset. */
 MICA_API const mica_messages *mica_chat_messages(const mica_chat *chat);
-/* save writes the messages to a file as a JSON list. load reads such a file; its messages replace the chat's. */
+/* save writes the messages to a file as a JSON list. load reads such a file; its messages replace all of the chat's,
+ * the system message too, until mica_chat_reset. After a failure the chat has the messages that it had. */
 MICA_API MICA_CHECKED mica_status mica_chat_save(const mica_chat *chat, const char *path);
 MICA_API MICA_CHECKED mica_status mica_chat_load(mica_chat *chat, const char *path);
 

@@ -1,4 +1,4 @@
-/* mica/chat_template.h: conversations as the text that a chat model was trained on.
+/* mica/chat_template.h: convert conversations to text in the format that a chat model was trained on.
  *
  *   mica_messages_create(&messages);
  *   mica_messages_add(messages, "user", "Who are you?");
@@ -14,9 +14,9 @@
  *   expressions  all operators, slices, literals, calls, filters and tests
  *   filters, tests, methods, functions: src/text/template/{filters,tests,methods,functions}.def
  *
- * Whatever reads other files (include, import, extends) is refused. Templates are foreign code, so a run is limited:
- * 1,000,000 steps, 16 MiB of output, 256 MiB of memory, 64 levels of nesting in the source and of calls. A step is an
- * expression or a statement; long texts cost a step per 256 bytes.
+ * Statements that read other files (include, import, extends) are refused. Templates are untrusted code, so a run is
+ * limited: 1,000,000 steps, 16 MiB of output, 256 MiB of memory, 64 levels of nesting in the source and of calls. A
+ * step is an expression or a statement; long texts cost a step per 256 bytes.
  *
  * Integers have 64 bits; a result that does not fit is an error. Without utf8proc, upper and lower case and the
  * categories of characters are known for ASCII only.
@@ -44,14 +44,14 @@ MICA_API MICA_CHECKED mica_status mica_messages_create(mica_messages **messages)
 /* Appends {"role": role, "content": content}; copies both. MICA_E_INVALID: one is not UTF-8. */
 MICA_API MICA_CHECKED mica_status mica_messages_add(mica_messages *messages, const char *role, const char *content);
 /* Appends a message (a JSON object) or several (a list of objects) with any members: tool calls, parts of content.
- * Copies the text. MICA_E_FORMAT: not JSON, nested more than 64 deep, or an item is not an object; the message gives
- * the byte, or the number of the item. After a failure nothing is appended. */
+ * Copies the text. MICA_E_FORMAT: the text is not JSON or is nested more than 64 deep (the error message gives the
+ * byte), or an item is not an object (the error message gives its number). After a failure nothing is appended. */
 MICA_API MICA_CHECKED mica_status mica_messages_add_json(mica_messages *messages, const char *json, size_t bytes);
 MICA_API size_t mica_messages_count(const mica_messages *messages);
-/* Message number `index` as a JSON object on one line, ending in a NUL; NULL if index is too large. Valid until the
- * message is removed or the list is destroyed. */
+/* Returns message number `index` as a JSON object on one line, ending in a NUL; NULL if index is too large. The pointer
+ * is valid until the message is removed or the list is destroyed. */
 MICA_API const char *mica_messages_at(const mica_messages *messages, size_t index, size_t *bytes);
-/* Removes all messages but the first `count`. */
+/* Keeps the first `count` messages and removes the others. */
 MICA_API void mica_messages_cut(mica_messages *messages, size_t count);
 MICA_API void mica_messages_destroy(mica_messages *messages);
 
@@ -60,11 +60,11 @@ MICA_API void mica_messages_destroy(mica_messages *messages);
 typedef struct mica_chat_template mica_chat_template;
 
 /* Parses a template: UTF-8 of at most 1 MiB, which is copied. Error messages name it `name`. MICA_E_FORMAT: too long,
- * not UTF-8, or a syntax error. MICA_E_UNSUPPORTED: a tag, filter or test that Mica lacks. For a syntax error and for
- * what Mica lacks, the message gives line and column. */
+ * not UTF-8, or a syntax error. MICA_E_UNSUPPORTED: the template uses a tag, filter or test that Mica lacks. The error
+ * message gives line and column, except for a text that is too long or not UTF-8. */
 MICA_API MICA_CHECKED mica_status mica_chat_template_create(const char *name, const char *text, size_t bytes,
                                                             mica_chat_template **chat_template);
-/* Source of the template, ending in a NUL. The template owns it. */
+/* Returns the source of the template, ending in a NUL. The template owns it. */
 MICA_API const char *mica_chat_template_source(const mica_chat_template *chat_template, size_t *bytes);
 /* True if the template has {% generation %} blocks: mica_chat_template_apply_spans then finds the model's text. */
 MICA_API bool mica_chat_template_has_spans(const mica_chat_template *chat_template);
@@ -94,9 +94,9 @@ typedef struct mica_text_span {
   size_t begin, end;
 } mica_text_span;
 
-/* Writes the text of a conversation. *text is the caller's to mica_free; a NUL follows its bytes. options and bytes may
- * be NULL. If a message has one of "reasoning_content", "thinking" and "reasoning", the template finds it under the
- * first two.
+/* Writes the text of a conversation. The caller frees *text with mica_free; a NUL follows its bytes. options and bytes
+ * may be NULL. If a message has a member "reasoning_content", "thinking" or "reasoning", the template sees its value as
+ * both "reasoning_content" and "thinking".
  *
  * MICA_E_INVALID: the template called raise_exception (the message is the template's, for example that roles must
  * alternate), an option is not JSON, or a variable has no name, no value or a text that is not UTF-8. MICA_E_FORMAT:
@@ -106,8 +106,8 @@ MICA_API MICA_CHECKED mica_status mica_chat_template_apply(const mica_chat_templ
                                                            const mica_messages *messages,
                                                            const mica_chat_options *options, char **text,
                                                            size_t *bytes);
-/* mica_chat_template_apply, which also returns the parts inside {% generation %} blocks, in order. *spans is the
- * caller's to mica_free. */
+/* Works as mica_chat_template_apply does, and also returns the parts of the text that {% generation %} blocks wrote, in
+ * order. The caller frees *text and *spans with mica_free. */
 MICA_API MICA_CHECKED mica_status mica_chat_template_apply_spans(const mica_chat_template *chat_template,
                                                                  const mica_messages *messages,
                                                                  const mica_chat_options *options, char **text,

@@ -18,7 +18,7 @@ typedef struct mica_compare_config {
   mica_part part;
   int64_t samples; /* maximum number of samples whose answers are compared; 0: 500 */
   int64_t repeats; /* maximum number of timed predictions per run; 0: 200 */
-  double seconds;  /* seconds per run for timed predictions; at least 20 are timed all the same; 0: 5 */
+  double seconds;  /* seconds per run for timed predictions; 0: 5. At least 20 are timed, even if that takes longer */
   /* Called before and after each series of timed predictions of a run, for example to read an energy counter. NULL:
    * none. */
   void (*around)(void *user, size_t run, bool begins);
@@ -29,11 +29,11 @@ typedef struct mica_compared {
   mica_metrics metrics;
   int64_t parameters;  /* elements of all weights */
   uint64_t file_bytes; /* size of model.safetensors */
-  double flops;        /* operations per prediction, over launches that state any; NaN if a search gives the answer */
-  /* bytes planned for such a prediction: weights, temporaries, workspace, outputs; 0 if flops is NaN */
+  double flops;        /* operations per prediction, as stated by the kernels; NaN: a search gives the answer */
+  /* bytes planned for a prediction: weights, temporaries, workspace, outputs; 0 if flops is NaN */
   uint64_t memory;
-  /* seconds per prediction of one sample, from the call to its end on the device; for translations and transcripts the
-   * whole search (flops counts one pass) */
+  /* Seconds per prediction of one sample, from the call to its end on the device. For translations and transcripts they
+   * include the whole search. */
   double median, p95;
   int64_t timed; /* number of timed predictions */
   /* Agreement with the first run's answers:
@@ -50,10 +50,12 @@ typedef struct mica_compared {
   int64_t answers; /* number of samples whose answers were compared */
 } mica_compared;
 
-/* Evaluates and times runs on the data. Runs take turns with series of predictions, so that changes of the machine's
- * speed affect all alike. results has `count` elements. Blocks. MICA_E_INVALID: there is no run, a run has no folder,
- * samples, repeats or seconds is negative, tasks differ, or, without data, the runs have different data or held-out
- * samples; the message names them. Otherwise the errors of mica_run_evaluate. */
+/* Evaluates and times runs on the data. A short series of predictions of each run is timed, then the next series of
+ * each, and so on, so that a change of the machine's speed affects all runs. results has `count` elements. Blocks.
+ *
+ * MICA_E_INVALID: there is no run, a run has no folder, samples, repeats or seconds is negative, the runs have
+ * different tasks, or data is NULL and the runs have different data or held-out samples; the message names them. It
+ * can also fail as mica_run_evaluate does. */
 MICA_API MICA_CHECKED mica_status mica_runs_compare(mica_run *const *runs, size_t count,
                                                     const mica_compare_config *config, mica_compared *results);
 

@@ -1,5 +1,5 @@
-/* mica/compress.h: quantise and prune networks. Everything works through hooks of layers (mica/nn.h): graphs stay
- * unchanged, and the result is an ordinary file of weights.
+/* mica/compress.h: quantise and prune networks. Hooks of layers (mica/nn.h) do the work, so code that builds networks
+ * stays unchanged. The result is an ordinary file of weights.
  *
  * To quantise a trained network, first measure the inputs of its layers:
  *
@@ -35,7 +35,7 @@ MICA_BEGIN_DECLS
 /* --- calibration --- */
 
 /* Measures the inputs of layers over runs of the float network. For each layer with a weight it keeps a histogram of
- * the input and the mean of each input channel. It also notes the batch norm that alone follows the layer. */
+ * the input and the mean of each input channel. If only a batch norm reads the layer's result, it also notes which. */
 typedef struct mica_calibration mica_calibration;
 
 /* name, text: how to choose a range from a histogram.
@@ -67,23 +67,24 @@ MICA_API void mica_calibration_destroy(mica_calibration *calibration);
 /* A mica_nn_hook for one inference network. It returns every value unchanged. */
 MICA_API mica_value mica_calibration_hook(void *calibration, mica_nn *nn, mica_nn_point point, const char *layer,
                                           mica_value value);
-/* Values (f32) that a session must compute for the calibration. Append them to the session's outputs: ask after
- * building the network and before creating the session. The calibration owns the array. MICA_E_STATE: the hook was
- * never called. */
+/* Returns the values (f32) that a session must compute for the calibration. Call it after building the network, and
+ * append the values to the outputs of the session that you create then. The calibration owns the array. MICA_E_STATE:
+ * the hook was never called. */
 MICA_API MICA_CHECKED mica_status mica_calibration_values(mica_calibration *calibration, const mica_value **values,
                                                           size_t *count);
-/* Adds the session's last run. Its outputs from number `first` on must be the values above. Waits for the run. */
+/* Adds the values of the session's last run to the calibration. `first` is the index of the first value of
+ * mica_calibration_values among the session's outputs. Waits for the run. */
 MICA_API MICA_CHECKED mica_status mica_calibration_note(mica_calibration *calibration, mica_session *session,
                                                         size_t first);
 
 typedef struct mica_calibration_layer {
-  const char *name; /* with its scopes, without name_prefix */
+  const char *name; /* the layer's name with its scopes, without name_prefix */
   mica_shape weight;
   const char *norm;    /* batch norm that takes the layer's result, if nothing else does; NULL: none */
   bool has_input;      /* false for embeddings */
   bool finite;         /* every value seen was finite */
   double count;        /* number of input elements seen */
-  double low, high;    /* their range */
+  double low, high;    /* range of the input elements seen */
   bool never_negative; /* guaranteed, because a ReLU makes the input */
 } mica_calibration_layer;
 
@@ -101,7 +102,7 @@ MICA_API MICA_CHECKED mica_status mica_calibration_range(const mica_calibration 
 /* --- quantisation --- */
 
 typedef struct mica_quantize_settings {
-  int32_t bits;      /* of weights: 8 or 4; 0: 8. Inputs always have 8. */
+  int32_t bits;      /* bits per weight: 8 or 4; 0: 8. Inputs always have 8. */
   bool weights_only; /* inputs of layers stay float */
   mica_calibration_method method;
   double percentile; /* see mica_calibration_range */
@@ -115,16 +116,18 @@ typedef struct mica_quantize_settings {
 /* Writes the given weights as integers into a file for mica_quantizer_open. settings NULL: all zeros. report (may be
  * NULL) receives a section with a table of layers. For a layer L the file holds:
  *
- *   L.weight_q        8 bits: I8 in -127 to 127; 4 bits: U8 (outputs, half of the rest), packed as in mica/quant.h
+ *   L.weight_q        8 bits: I8 in -127 to 127; 4 bits: U8 (outputs, row / 2), two in a byte as in mica/quant.h
  *   L.weight_scale    one per output, or (outputs, groups); BF16, or F32 if learned
- *   L.input_scale     scalar; not if inputs stay float
- *   L.input_zero      scalar, U8; not if inputs stay float
+ *   L.input_scale     scalar; missing if inputs stay float
+ *   L.input_zero      scalar, U8; missing if inputs stay float
  *
- * Layers that read the same input share the numbers of the first one, whose name is in the file's metadata, unless
- * steps are learned. The factors of a batch norm after a layer are folded into its weight and L.bias. With 4 bits, the
- * first and the last of more than two layers keep 8 bits; so do embeddings and rows of odd length. Transposed
- * convolutions and embeddings only have their weights quantised. All other tensors are copied. Learned steps
- * (mica_quantizer_create) are used if the file has them.
+ * A row is all weights of one output. Layers that read the same input share the scale and zero of the first of these
+ * layers, whose name is in the file's metadata, unless steps are learned. The factors of a batch norm after a layer are
+ * folded into its weight and L.bias.
+ *
+ * With 4 bits, some layers keep 8 bits: embeddings, layers with rows of odd length and, if there are more than two
+ * layers, the first and the last. Transposed convolutions and embeddings only have their weights quantised. All other
+ * tensors are copied. Learned steps (mica_quantizer_create) are used if the file has them.
  *
  * MICA_E_STATE: the file is quantised already, or inputs need ranges and no run was noted. MICA_E_INVALID: bits or
  * group has a value not listed above, or no layer remains to quantise. MICA_E_NOT_FOUND: `keep` matches no layer.
@@ -135,23 +138,23 @@ MICA_API MICA_CHECKED mica_status mica_quantize_weights(const mica_calibration *
                                                         const mica_safetensors *weights, const char *path,
                                                         mica_report *report);
 
-/* Writes a copy of the weights to `path`, without metadata, in which the channels between two layers have similar
- * ranges, if only a ReLU stands between the layers. The network's function does not change. Do this before measuring
- * inputs. *pairs (may be NULL) receives the number of such pairs of layers. MICA_E_STATE: mica_calibration_values was
- * not called, or the weights are quantised already. */
+/* Writes a copy of the weights to `path`, without metadata. For each pair of layers with nothing but a batch norm or a
+ * ReLU between them, it scales the weights of both layers so that the channels between them have similar ranges. The
+ * network's function does not change. Do this before measuring inputs. *pairs (may be NULL) receives the number of such
+ * pairs. MICA_E_STATE: mica_calibration_values was not called, or the weights are quantised already. */
 MICA_API MICA_CHECKED mica_status mica_equalize_weights(const mica_calibration *calibration,
                                                         const mica_safetensors *weights, const char *path,
                                                         size_t *pairs);
 
 typedef struct mica_quantizer mica_quantizer;
 
-/* Prepares networks on the integer weights of a file, which may be closed afterwards. MICA_E_FORMAT: the file is not
- * quantised. */
+/* Creates a quantizer with which networks compute on the integer weights of a file. The file may be closed afterwards.
+ * MICA_E_FORMAT: the file is not quantised. */
 MICA_API MICA_CHECKED mica_status mica_quantizer_open(const mica_safetensors *file, mica_quantizer **quantizer);
-/* For quantisation-aware training. Weights and inputs are rounded with learned steps (LSQ, Esser et al. 2020). The
- * parameters are L.weight_step (outputs) and L.input_step, f32, and hold logarithms of steps. The calibration and
- * settings (NULL: all zeros) select layers and bits as in mica_quantize_weights; the calibration may be empty. Weight
- * steps are per output, so folding a norm afterwards does not change what was learned. */
+/* Creates a quantizer for quantisation-aware training. Weights and inputs are rounded with learned steps (LSQ, Esser et
+ * al. 2020). The parameters are L.weight_step (outputs) and L.input_step, f32, and hold logarithms of steps. The
+ * calibration and settings (NULL: all zeros) select layers and bits as in mica_quantize_weights; the calibration may be
+ * empty. Weight steps are per output, so folding a norm afterwards does not change what was learned. */
 MICA_API MICA_CHECKED mica_status mica_quantizer_create(const mica_calibration *calibration,
                                                         const mica_quantize_settings *settings,
                                                         mica_quantizer **quantizer);
@@ -169,18 +172,18 @@ MICA_API MICA_CHECKED mica_status mica_quantizer_begin(const mica_quantizer *qua
 
 /* --- pruning --- */
 
-/* Structured pruning. A pruning knows which channels of a network must go together (DepGraph, Fang et al. 2023). A
- * group contains a filter with its bias and norm and all uses of its result in later layers. Residuals, concatenations
- * and depthwise convolutions add further filters to the group. The following count as channels too:
+/* Structured pruning. A pruning knows which parts of weights must be removed together (DepGraph, Fang et al. 2023). To
+ * remove a channel is to remove a filter with its bias and norm and all uses of its result in later layers. Residuals,
+ * concatenations and depthwise convolutions add further filters. The following are treated as channels too:
  *
  * - a head of attention: its columns of queries, keys and values, and of the projection after it. If queries share keys
  *   and values, all heads of such a group are one channel.
- * - a unit between the two dense layers of a transformer block; gated ones have two columns.
+ * - a unit between the two dense layers of a transformer block; a gated unit has two columns.
  * - a unit of a recurrent layer, with all gates and both directions.
  *
- * Channels that no rule covers stay: channels that a group norm or layer norm mixes, and heads that ALiBi or another
- * mask distinguishes. The last head, vocabularies, positions, inputs and outputs of the network stay too. The groups
- * are found in the network's graph, which must be an inference graph and outlive the object. */
+ * Some channels cannot be removed: those that a group norm or layer norm mixes, and heads that ALiBi or another mask
+ * distinguishes. The last head, vocabularies, positions, inputs and outputs of the network cannot be removed either.
+ * The groups are found in the network's graph, which must be an inference graph and outlive the object. */
 typedef struct mica_pruning mica_pruning;
 
 /* One axis of a parameter. The name has no name_prefix; the network owns it. */
@@ -189,11 +192,12 @@ typedef struct mica_prune_member {
   int32_t axis;
 } mica_prune_member;
 
-/* Channels cut from the same axes of the same parameters, numbered by their indices in the first member. */
+/* A set of channels that lie along the same axes of the same parameters. A channel's number is its index in the first
+ * member. */
 typedef struct mica_prune_group {
   const mica_prune_member *members;
   size_t member_count;
-  int64_t channels, left; /* channels in total; not yet removed. A head, or a group of heads, counts as one. */
+  int64_t channels, left; /* channels in total, and not yet removed; a head or a group of heads is one channel */
 } mica_prune_group;
 
 /* Metadata key of files with pruned weights. */
@@ -202,18 +206,19 @@ typedef struct mica_prune_group {
 /* Creates a pruning. Every value that no other node of the graph reads counts as an output of the network. This
  * includes all states of a recurrent layer, even if only the last one is used. */
 MICA_API MICA_CHECKED mica_status mica_pruning_create(const mica_nn *nn, mica_pruning **pruning);
-/* Like mica_pruning_create, but only the given values of the network's graph are outputs, and values that are assigned
- * to parameters. */
+/* Works as mica_pruning_create does, but only the given values of the network's graph, and values that are assigned to
+ * parameters, count as outputs. */
 MICA_API MICA_CHECKED mica_status mica_pruning_create_of(const mica_nn *nn, const mica_value *outputs, size_t count,
                                                          mica_pruning **pruning);
 /* NULL is a no-op. */
 MICA_API void mica_pruning_destroy(mica_pruning *pruning);
-/* Group number `index`; NULL after the last one. Valid as long as the pruning; `left` changes. */
+/* Returns group number `index`; NULL after the last one. The pointer is valid as long as the pruning exists; `left`
+ * changes when channels are removed. */
 MICA_API const mica_prune_group *mica_pruning_group_at(const mica_pruning *pruning, size_t index);
 
-/* Adds to the scores of channels, from one weight's elements. gradient NULL: the sum of w^2 over all elements of a
- * channel. Otherwise (gradient g of one batch): per weight, the square of the sum of w g (Molchanov et al. 2019). Use
- * one of the two for all weights. */
+/* Adds to the score of each channel that the parameter `name` has elements of. If gradient is NULL, it adds the sum of
+ * w^2 over the channel's elements w. Otherwise gradient is the gradient g of one batch, and it adds the square of the
+ * sum of w g over these elements (Molchanov et al. 2019). Pass gradients for all weights or for none. */
 MICA_API MICA_CHECKED mica_status mica_pruning_note(mica_pruning *pruning, const char *name, const float *values,
                                                     const float *gradient);
 /* Removes one channel; does nothing if it is removed already. */
@@ -221,13 +226,13 @@ MICA_API MICA_CHECKED mica_status mica_pruning_remove(mica_pruning *pruning, siz
 /* Removes channels until products and convolutions need at most `share` of the original FLOPs. Channels with the lowest
  * score, relative to the mean of their group, go first. They are removed 8 at a time from groups of 64 or more, 4 at a
  * time from groups of 16 or more. At least a tenth of each group stays. MICA_E_STATE: too few channels can be removed;
- * those that can are removed then. */
+ * the removable ones have then been removed. */
 MICA_API MICA_CHECKED mica_status mica_pruning_cut(mica_pruning *pruning, double share);
 /* Remaining share of the FLOPs of products and convolutions. */
 MICA_API double mica_pruning_flops(const mica_pruning *pruning);
-/* Writes a file of the network's weights without the removed channels. A network created with mica_nn_config.like of
- * this file has the smaller widths. masks: keep the shapes and write zeros instead; this only makes a compressed file
- * smaller. */
+/* Writes a file of the network's weights without the removed channels. A network whose mica_nn_config.like is this file
+ * has the smaller widths. With `masks`, the shapes stay and the removed channels are zeros; this saves space only if
+ * the file is then compressed. */
 MICA_API MICA_CHECKED mica_status mica_pruning_write(const mica_pruning *pruning, const mica_safetensors *from,
                                                      bool masks, const char *path);
 

@@ -41,7 +41,7 @@ MICA_API MICA_CHECKED mica_status mica_op_conv_fwd(mica_queue *queue, const mica
 /* Gradient with respect to x:
  *
  *   dx[n, c, h, w] = sum of dy[n, k, p, q] w[k, c, r, s]
- *                    over k, p, q, r, s with h = p stride - pad + r dilation, w likewise
+ *                    over k, p, q, r, s with h = p stride - pad + r dilation and w = q stride - pad + s dilation
  *
  * This is a transposed convolution of dy. The bias of the epilogue has C elements. */
 MICA_API MICA_CHECKED mica_status mica_op_conv_bwd_data(mica_queue *queue, const mica_conv_config *config,
@@ -49,8 +49,8 @@ MICA_API MICA_CHECKED mica_status mica_op_conv_bwd_data(mica_queue *queue, const
                                                         const mica_conv_epilogue *epilogue, mica_tensor *dx);
 /* Gradient with respect to w:
  *
- *   dw[k, c, r, s] = sum over n, p, q of dy[n, k, p, q] x[n, c, p stride - pad + r dilation, q stride - pad + s
- *   dilation] */
+ *   dw[k, c, r, s] = sum over n, p, q of
+ *                    dy[n, k, p, q] x[n, c, p stride - pad + r dilation, q stride - pad + s dilation] */
 MICA_API MICA_CHECKED mica_status mica_op_conv_bwd_filter(mica_queue *queue, const mica_conv_config *config,
                                                           const mica_tensor *x, const mica_tensor *dy, mica_tensor *dw);
 

@@ -9,7 +9,7 @@
 
 MICA_BEGIN_DECLS
 
-/* Samples. Each sample has a value for every column. */
+/* A set of samples. Each sample has a value in every column. */
 typedef struct mica_dataset mica_dataset;
 
 /* Kind of a column, the type of one sample in memory, and the type of a batch of N:
@@ -57,7 +57,7 @@ typedef struct mica_column {
   const char *name;
   mica_column_kind kind;
   mica_dtype dtype;
-  mica_shape shape; /* of one sample; ragged: dim[0] is MICA_DYNAMIC */
+  mica_shape shape; /* shape of one sample; dim[0] is MICA_DYNAMIC in a ragged column */
   int32_t classes;  /* CLASS, CLASSES, MASK: number of classes; TOKENS: size of the vocabulary, 0 if unknown */
 } mica_column;
 
@@ -70,10 +70,10 @@ MICA_API const char *mica_part_name(mica_part part);
 /* What replaces a missing number in a table. A number is missing if its cell is empty or holds ?, NA, N/A, nan, null or
  * none. In a column of classes, a missing value is a class by itself. */
 #define MICA_MISSING_LIST(X)                                                                                           \
-  X(REFUSE, "refuse") /* nothing: MICA_E_FORMAT, also for a sample without a label */                                  \
+  X(REFUSE, "refuse") /* nothing: missing numbers and labels are MICA_E_FORMAT */                                      \
   X(MEAN, "mean")     /* mean of the column */                                                                         \
   X(MEDIAN, "median")                                                                                                  \
-  X(MOST, "most") /* most frequent number; the smallest of several */                                                  \
+  X(MOST, "most") /* most frequent number; the smaller one if two are equally frequent */                              \
   X(NAN, "nan")   /* NaN */
 
 typedef enum mica_missing {
@@ -86,15 +86,15 @@ MICA_API const char *mica_missing_name(mica_missing missing);
 
 typedef struct mica_dataset_config {
   mica_part part; /* part to open, if the data have parts */
-  /* Dataset that this one must match, as test samples match training samples. Class names and sizes come from it. A
-   * label that it does not have is MICA_E_FORMAT. NULL: none. */
+  /* Dataset that this one must match, as test samples match training samples. Class names and sizes are taken from it.
+   * MICA_E_FORMAT: a label is not one of its classes. NULL: none. */
   const mica_dataset *like;
-  /* Size of pictures from folders: they are scaled to cover it, then cropped at the centre. 0: the size that at least
-   * half of the pictures have, else the median height and the median width; up to 200 pictures are looked at. channels
-   * 0: 1 if the pictures are grey, 3 if some have colours. */
+  /* Size of pictures from folders: they are scaled to cover it, then cropped at the centre. 0: the usual size, found
+   * from at most 200 pictures. It is the size that at least half of them have. If no size is that common, it is the
+   * median height and the median width. channels 0: 1 if the pictures are grey, 3 if some have colours. */
   int32_t channels, height, width;
-  /* Pictures with boxes, instead of height and width: their usual size as above, scaled to this longer side and rounded
-   * up to multiples of 32. 0: use height and width. */
+  /* Pictures with boxes: the length of the longer side, to set instead of height and width. The usual size (see above)
+   * is scaled to this length, and both sides are rounded up to multiples of 32. 0: use height and width. */
   int32_t longest;
   /* CSV: the label's column, by its name or by its number from 0. NULL: the column "label", "class" or "target", else
    * the last one. A list of names as in "a,b" gives several labels per sample, in the order of the table: see "CSV
@@ -102,10 +102,11 @@ typedef struct mica_dataset_config {
   const char *label_column;
   bool regression; /* CSV, npy: labels are numbers, not classes */
   bool classes;    /* CSV: labels that are whole numbers are classes, even if there are many */
-  /* CSV: kinds of columns: "user=class,year=class,note=text". Kinds are number, class, text and time. A column that is
-   * not listed is of numbers if its cells are; a column of texts is of classes if it has few different ones. Whole
-   * numbers count as text if one has a leading zero (007, 01001). "*=text": columns of texts that are not listed are
-   * not classes, and a first line of nothing but names of languages (en, source text) holds the columns' names. */
+  /* CSV: kinds of columns: "user=class,year=class,note=text". Kinds are number, class, text and time. Cells decide the
+   * kind of a column that is not listed: numbers make a column of kind number; texts make one of kind class if few of
+   * them differ, else of kind text. Whole numbers are treated as texts if one has a leading zero (007, 01001).
+   * "*=text": columns of texts that are not listed are not classes, and a first line that consists only of names of
+   * languages, such as en or "source text", holds the columns' names. */
   const char *kinds;
   /* CSV, npy: numbers to subtract, in double precision, before values become f32. Large numbers with small differences
    * stay distinct this way. Lines "NAME=NUMBER"; columns of npy rows are "0", "1" and so on, npy labels "label".
@@ -117,16 +118,17 @@ typedef struct mica_dataset_config {
    * samples without a label are omitted and counted in the summary, and empty columns are not read. */
   mica_missing missing;
   bool keep_unlabelled; /* keep samples without a label: class -1, number NaN */
-  /* CSV: a table without the columns of label_column has no labels; with keep_unlabelled all labels may be missing. */
+  /* CSV: true: a table without the columns of label_column is opened without labels; with keep_unlabelled, all labels
+   * may be missing. */
   bool label_optional;
-  /* CSV: a column of names of picture files becomes the column "image", one of recordings the column "sound", whatever
-   * its name and the other columns are. Without it: see "CSV files" at mica_dataset_open. */
+  /* CSV: true: a column with names of picture files becomes the column "image", and one with names of recordings the
+   * column "sound", whatever the columns are called. false: see "CSV of files" at mica_dataset_open. */
   bool files;
   const char *ignore; /* CSV: columns not to read: "id,name"; NULL: none */
   /* Masks: pixel values of each class in order: "0=cell,255=membrane", "0,128,255" or "#000000=sky,#ff0000=car"
    * (colours). Names are optional; pixels of the name "void" are not labelled. A final "*=void" or "*=nearest" covers
-   * all other values; without it they are an error that names file and value. NULL: the values found in the masks,
-   * ascending; 255 is void if the other values count up from 0. For PNG with a palette, a value is an index. */
+   * all other values; without it another value is an error. NULL: the values found in the masks, ascending; 255 is void
+   * if the other values are 0, 1, 2, ... For PNG with a palette, a value is an index. */
   const char *mask_values;
   /* Depth maps: the levels of PNG files, and whole numbers in npy files, per unit of depth. 0: 256, as KITTI has per
    * metre. MICA_E_INVALID if it is negative, infinite or NaN. */
@@ -167,31 +169,32 @@ typedef struct mica_dataset_config {
  *                              as above. Columns are "image" and "depth" (MAP); a depth of 0 is unknown
  *   volumes and masks          images/NAME.nii (or .nii.gz) with masks/NAME.nii, NAME_mask.nii or NAME_seg.nii, NIfTI-1
  *                              or NIfTI-2. Folders are named as above, or imagesTr and labelsTr
- *   folder of recordings       WAV, FLAC or OGG below ten minutes, one folder per class; parts as above. Or one folder
+ *   folder of recordings       WAV, FLAC or OGG, below ten minutes, one folder per class; parts as above. Or one folder
  *                              of files LABEL_SPEAKER_N; those with N below 5 are the test part
  *   NAME.txt                   one sample per line, without its end; column "text"
  *   folder of texts            CLASS/NAME.txt; columns "text" and "label"; parts as above
  *   train.en beside train.de   parallel texts, line by line; columns "en" and "de"; val* and test* likewise. A single
  *                              file with such an ending is a text
- *   folder with one file       that file; LICENSE and README do not count
+ *   folder with one file       that file; LICENSE and README are ignored
  *   any other file             CSV
  *
  * CSV. Cells are separated by comma, semicolon or tab (*.tsv: only tab). Cells with a separator or a line break are
- * quoted. The first line holds names if it has texts above numbers or the label's name. It also does if its words never
- * occur again while words of other lines do. Lines that begin with # are skipped before the first other line; after it,
- * if their number of cells differs. Columns of numbers except the label together form the column "x"; classes, texts
- * and dates are columns by name. A column named rownames, id, index or nothing that holds distinct whole numbers is not
- * read unless `kinds` names it. With `like`, columns are matched by name, the label may be missing, and an unknown
- * class in another column is -1.
+ * quoted. The first line holds the columns' names if it has texts above numbers, or contains the label's name. In a
+ * table of texts it also holds them if none of its words occurs again in its column, but words of other lines do. Lines
+ * that begin with # are skipped before the first other line; later they are skipped if they have another number of
+ * cells than the first line. Columns of numbers except the label together form the column "x". Each column of classes,
+ * texts or dates becomes a column of its own, with its name. A column that holds distinct whole numbers is not read if
+ * its name is rownames, id, index or empty, unless `kinds` names it. With `like`, columns are matched by name, the
+ * label may be missing, and an unknown class in another column is -1.
  *
  * CSV labels. A label of whole numbers is a class index. If some number below the largest never occurs, the numbers are
  * names of classes. The label is a number to predict if a value has a fraction, if more than 30 values differ, or if a
  * value is negative and more than 20 differ.
  *
- * Several CSV labels are a column "label": of kind CLASSES if each is 0 or 1, with the columns' names as names of
- * classes; else, and with `regression`, of kind NUMBER and shape (K), with names by mica_dataset_number_name. A sample
- * that lacks one of them counts as one without a label; with keep_unlabelled a missing number is NaN and a missing 0 or
- * 1 is 255.
+ * Several CSV labels form one column "label". If each label is 0 or 1, its kind is CLASSES, and the columns' names are
+ * the names of the classes. Otherwise, or with `regression`, its kind is NUMBER and its shape (K), and
+ * mica_dataset_number_name returns the columns' names. A sample that lacks one of the labels is treated as one without
+ * a label; with keep_unlabelled, a missing number is NaN and a missing 0 or 1 is 255.
  *
  * CSV of files. A column called file, filename, file_name, path, image, picture, photo, img, sound, recording, audio or
  * wav whose first cell ends like a picture or a recording names a file per sample, relative to the table's folder. If
@@ -200,9 +203,9 @@ typedef struct mica_dataset_config {
  * Arrays. Inputs (N, F), (N, H, W) or (N, C, H, W); labels (N), or (N, K) of 0 and 1 for several labels per sample.
  *
  * Parts. Folders and files of parts may have other names, in upper or lower case: training for train; valid, validation
- * and dev for val; testing, eval and evaluation for test. The summary names folders beside the parts, which are not
- * used. In a folder of class folders, one without samples is not a class. Names that begin with a dot, and files that
- * systems leave behind (__MACOSX, @eaDir, Thumbs.db), are never read.
+ * and dev for val; testing, eval and evaluation for test. Folders beside the parts are not used; the summary names
+ * them. A class folder without samples is not a class. Names that begin with a dot, and files that operating systems
+ * create (__MACOSX, @eaDir, Thumbs.db), are never read.
  *
  * Pictures are rotated upright as EXIF says; boxes, masks and depth maps refer to the upright picture. Transparent
  * pixels are blended onto black; the summary counts pictures with alpha. Pictures with boxes are scaled to fit height x
@@ -219,17 +222,18 @@ typedef struct mica_dataset_config {
 MICA_API MICA_CHECKED mica_status mica_dataset_open(const char *path, const mica_dataset_config *config,
                                                     mica_dataset **dataset);
 
-/* A column of the caller's: an array, or functions that read it sample by sample. */
+/* A column that the caller provides, as an array or as functions that read one sample at a time. */
 typedef struct mica_column_data {
-  /* classes 0, for a CLASS column of scalars in memory: one more than the largest. */
+  /* The column's name and type. If column.classes is 0 in a CLASS column of scalars with `data`, it is set to the
+   * largest class plus 1. */
   mica_column column;
   /* All samples in sequence. Ragged column: the rows of all samples, and count + 1 offsets; sample i has rows
-   * offsets[i] to offsets[i + 1] - 1. The caller owns both; they must outlive the dataset. */
+   * offsets[i] to offsets[i + 1] - 1. The caller owns data and offsets, which must outlive the dataset. */
   const void *data;
   const int64_t *offsets;
-  /* Instead of data: `read` writes a sample's `bytes` bytes; `length` gives the rows of a sample in a ragged column.
-   * Several threads call them at once. A status other than MICA_OK fails the call or the batch that needs the sample.
-   */
+  /* Instead of data: `read` writes a sample's `bytes` bytes; `length` returns the number of rows of a sample in a
+   * ragged column. Several threads call them at once. If one returns a status other than MICA_OK, the call or the batch
+   * that needs the sample fails. */
   void *user;
   mica_status (*read)(void *user, uint64_t sample, void *data, size_t bytes);
   mica_status (*length)(void *user, uint64_t sample, int64_t *length);
@@ -250,7 +254,7 @@ MICA_API MICA_CHECKED mica_status mica_dataset_derive(const mica_dataset *datase
 MICA_API void mica_dataset_destroy(mica_dataset *dataset);
 
 /* Splits a dataset at random. *part receives a share (above 0, below 1) of the samples, selected by the seed alone,
- * *rest the others. Both keep the order and share data with the dataset. Errors as in mica_dataset_split_by. */
+ * *rest the others. Both keep the order and share data with the dataset. It fails as mica_dataset_split_by does. */
 MICA_API MICA_CHECKED mica_status mica_dataset_split(const mica_dataset *dataset, double share, uint64_t seed,
                                                      mica_dataset **part, mica_dataset **rest);
 
@@ -261,11 +265,13 @@ typedef struct mica_split_config {
   int32_t fold, folds; /* instead of share: part number `fold` of `folds` equal ones */
   uint64_t seed;       /* selects samples, or groups */
   const char *group;   /* column: samples with equal values stay together */
-  /* column: *part is the latest share, or a fold is a range of time; samples with equal times stay together */
+  /* Column of times. With `share`, *part gets the latest samples; with `folds`, each fold is a range of time. Samples
+   * with equal times stay together. */
   const char *time;
   const char *file; /* text file with the numbers of *part's samples, one per line, from 0 */
-  /* true: *part gets this share of each class, rounded so that it also has the share of all samples; a class of four or
-   * more samples has at least one in *part. Every sample must have one class. Not with folds, group, time or file. */
+  /* true: *part gets the fraction `share` of each class. Counts are rounded so that their sum is this fraction of all
+   * samples. A class of four or more samples has at least one in *part. Every sample must have one class. Not with
+   * folds, group, time or file. */
   bool by_class;
 } mica_split_config;
 
@@ -326,7 +332,7 @@ MICA_API size_t mica_dataset_input_bytes(const mica_dataset *dataset);
 /* Sample rate of recordings (Hz); 0 if unknown or without recordings. */
 MICA_API int32_t mica_dataset_rate(const mica_dataset *dataset);
 
-/* Number of columns, and column number `column`; NULL if it is too large. The dataset owns it. */
+/* The number of columns, and a column by its number (NULL if the number is too large). The dataset owns the column. */
 MICA_API size_t mica_dataset_column_count(const mica_dataset *dataset);
 MICA_API const mica_column *mica_dataset_column(const mica_dataset *dataset, size_t column);
 /* Index of a column by name; the number of columns if the name is unknown. */
@@ -334,8 +340,8 @@ MICA_API size_t mica_dataset_column_index(const mica_dataset *dataset, const cha
 /* Name of a class in a CLASS, CLASSES or MASK column, or its number as text. NULL if class_index is out of range. The
  * dataset owns it. */
 MICA_API const char *mica_dataset_column_class(const mica_dataset *dataset, size_t column, int32_t class_index);
-/* Name of number `index` of a sample in the header of a table, for the column "x" or a "label" of several numbers. NULL
- * if it has no name. */
+/* For the column "x" or a "label" of several numbers, returns the name of the table's column that number `index` of
+ * each sample was read from. NULL: it has no name. */
 MICA_API const char *mica_dataset_number_name(const mica_dataset *dataset, size_t column, int64_t index);
 /* Number that was subtracted from number `index` of a row, or from a label (mica_dataset_config.bases). The value in
  * the file is the stored number plus this. 0 if nothing was subtracted. */
@@ -344,11 +350,12 @@ MICA_API double mica_dataset_base(const mica_dataset *dataset, size_t column, in
 MICA_API const char *mica_dataset_file(const mica_dataset *dataset, uint64_t sample);
 /* Line, from 1, on which a sample of a text table begins; 0 for other data. */
 MICA_API uint64_t mica_dataset_line(const mica_dataset *dataset, uint64_t sample);
-/* First dimension of a sample in a ragged column; for other columns dim[0] of the shape, 1 for a scalar. Any thread. */
+/* *length receives the first dimension of a sample in a ragged column. For other columns it receives dim[0] of the
+ * shape, or 1 for a scalar. Any thread may call it. */
 MICA_API MICA_CHECKED mica_status mica_dataset_length(const mica_dataset *dataset, size_t column, uint64_t sample,
                                                       int64_t *length);
-/* Copies the stored value of a sample, or reads and decodes its file. bytes must equal its size; see
- * mica_dataset_length for ragged columns. Any thread. */
+/* Copies the stored value of a sample to `data`, or reads and decodes its file. bytes must be the size of the value;
+ * see mica_dataset_length for ragged columns. Any thread may call it. */
 MICA_API MICA_CHECKED mica_status mica_dataset_read(const mica_dataset *dataset, size_t column, uint64_t sample,
                                                     void *data, size_t bytes);
 
@@ -362,12 +369,13 @@ MICA_API float mica_dataset_target(const mica_dataset *dataset, uint64_t index);
 MICA_API MICA_CHECKED mica_status mica_dataset_input(const mica_dataset *dataset, uint64_t index, void *input,
                                                      size_t bytes);
 
-/* Mean and standard deviation per channel of a column of pictures, or per number of a sample (ragged: of a row). u8
- * counts in units of 1/255, i16 in units of 1/32768. The deviation of a constant is given as 1. Uses all samples in
- * memory, but at most 10,000 samples of other data. mean and deviation need one element per channel or number. */
+/* Writes the mean and standard deviation per channel of a column of pictures, or per number of a sample (in a ragged
+ * column, of a row). u8 values are in units of 1/255, i16 values in units of 1/32768. The deviation of constant values
+ * is given as 1. It uses all samples of data in memory, but at most 10,000 samples of other data. mean and deviation
+ * need one element per channel or number. */
 MICA_API MICA_CHECKED mica_status mica_dataset_measure_column(const mica_dataset *dataset, size_t column, float *mean,
                                                               float *deviation);
-/* Mean and deviation of the inputs; mica_dataset_shape().dim[0] elements each. */
+/* Writes mean and deviation of the inputs; mica_dataset_shape().dim[0] elements each. */
 MICA_API MICA_CHECKED mica_status mica_dataset_measure(const mica_dataset *dataset, float *mean, float *deviation);
 
 /* --- batches --- */
@@ -422,19 +430,19 @@ typedef struct mica_loader_config {
   bool drop_last;     /* omit a last batch that is smaller, unless it is the only one */
   bool probabilities; /* targets are probabilities (N, classes) f32, even without mixup */
   uint64_t seed;      /* for order and augmentation */
-  mica_dtype dtype;   /* of inputs: f32 (0), f16 or bf16 */
-  /* Normalisation of the inputs (the first column of pictures or rows), per channel or number. Set both. NULL:
-   * measured; for test data, give the values of the training data. Other columns of pictures or rows, and targets of
-   * several numbers, are normalised by their entry in `columns`, else by measured values. Scalars are not normalised.
-   */
+  mica_dtype dtype;   /* dtype of inputs: f32 (0), f16 or bf16 */
+  /* Normalisation of the inputs (the first column of pictures or rows), per channel or number. Set both or none. NULL:
+   * they are measured from this dataset; for test data, set the values of the training data. Other columns of pictures
+   * or rows, and targets of several numbers, are normalised by their entry in `columns`, else by measured values.
+   * Scalars are not normalised. */
   const float *mean, *deviation;
   mica_augment_config augment;
-  /* Takes a window of this size from pictures, masks and depth maps, at a random place (part of augmentation).
-   * Augmentation sees the whole picture, so areas beside the window come into view. Beyond the picture is the mean
-   * colour; masks are not labelled there, and depths are 0. 0: the whole picture. Not with boxes. */
+  /* Size of a window that is cut from pictures, masks and depth maps at a random position. 0: the whole picture. The
+   * window is cut after augmentation, so that a shift or rotation moves real pixels into it. Outside the picture the
+   * window has the mean colour, masks are not labelled, and depths are 0. Not with boxes. */
   int32_t window_height, window_width;
-  /* AUTO: on the device if all columns are in memory, not in files, and need at most a quarter of the device's memory,
-   * and no column exceeds its largest buffer */
+  /* AUTO: DEVICE if all columns are in memory (not in files), they need at most a quarter of the device's memory, and
+   * each fits the device's largest buffer; else STREAM */
   mica_residence residence;
   int32_t threads;                   /* threads that decode; 0: number of cores - 1, but 1 to 32 */
   int32_t prefetch;                  /* batches in preparation, 2 to 64; 0: 3 */
@@ -443,11 +451,13 @@ typedef struct mica_loader_config {
   /* Number of lengths that ragged columns are padded to, 1 to 8; 0: 4. A batch gets the smallest one that holds its
    * samples. A shuffled batch combines samples of similar length. */
   int32_t buckets;
-  /* This loader delivers part `shard` of `shards` (0: 1). A whole batch has batch * shards samples, and every shard has
-   * the same number of batches. A last batch with fewer samples than shards is omitted. */
+  /* This loader delivers part number `shard` of every batch, which is divided among `shards` loaders (0: 1). All parts
+   * of a batch together have batch * shards samples, and every shard has the same number of batches. A last batch with
+   * fewer samples than shards is omitted. */
   int32_t shard, shards;
-  /* Samples per batch of each shard, if they differ: `shards` numbers of at least 1; this shard's must equal `batch`. A
-   * last batch is divided in the same proportions, at least one sample each. Read during creation. NULL: all equal. */
+  /* For shards of different sizes: the samples per batch of each shard, `shards` numbers of at least 1. shares[shard]
+   * must equal `batch`. A smaller last batch is divided in the same proportions, with at least one sample for each
+   * shard. Read during creation. NULL: all shards are equal. */
   const int64_t *shares;
 } mica_loader_config;
 
@@ -464,8 +474,8 @@ MICA_API MICA_CHECKED mica_status mica_loader_create(mica_engine *engine, const 
 /* Destroys the loader. Call it before destroying the engine. NULL is a no-op. */
 MICA_API void mica_loader_destroy(mica_loader *loader);
 
-/* The loader as a source of batches, starting with the first batch of epoch 0. A picture that cannot be read fails its
- * batch. */
+/* Returns the loader as a source of batches, which starts with the first batch of epoch 0. If a picture cannot be read,
+ * its batch fails. */
 MICA_API mica_batch_source mica_loader_source(mica_loader *loader);
 
 typedef struct mica_loader_stats {
@@ -474,7 +484,7 @@ typedef struct mica_loader_stats {
   double seconds;        /* time that the caller spent in `next` in total */
   bool resident;         /* samples reside on the device */
   uint64_t device_bytes; /* device memory that the loader took when it was created */
-  uint64_t left_out;     /* samples per epoch that are in no shard's batch; shuffling changes which */
+  uint64_t left_out;     /* samples per epoch that are in no shard's batch; with shuffling, other ones in each epoch */
 } mica_loader_stats;
 /* Counters since the loader was created. */
 MICA_API mica_loader_stats mica_loader_describe(const mica_loader *loader);
@@ -487,27 +497,27 @@ MICA_API const float *mica_loader_deviation(const mica_loader *loader);
 /* --- pictures --- */
 
 /* Reads a picture file as (C, H, W) u8. size gives channels, height and width of the result; 0: the file's. With
- * another size the picture is scaled to cover it and its centre is cropped. *shape receives the actual ones. *pixels is
- * the caller's to mica_free. Transparent pixels of a PNG are blended onto black (PIL's convert("RGB") ignores alpha).
- * MICA_E_UNSUPPORTED: a CMYK JPEG. */
+ * another size the picture is scaled to cover it and its centre is cropped. *shape receives the result's shape. *pixels
+ * is freed by the caller with mica_free. Transparent pixels of a PNG are blended onto black (PIL's convert("RGB")
+ * ignores alpha). MICA_E_UNSUPPORTED: a CMYK JPEG. */
 MICA_API MICA_CHECKED mica_status mica_image_read(const char *path, mica_shape size, uint8_t **pixels,
                                                   mica_shape *shape);
 
 /* --- sound --- */
 
-/* Reads a recording below ten minutes: WAV, FLAC or OGG, a rate up to 768,000 Hz, up to 64 channels, which are
- * averaged. `rate` is the rate of the result (Hz); 0: the file's own. *found (may be NULL) receives the rate of the
- * result. *samples is the caller's to mica_free. MICA_E_FORMAT: the message names the file. MICA_E_UNSUPPORTED: the
- * build lacks libsndfile for it. */
+/* Reads a recording shorter than ten minutes: WAV, FLAC or OGG, with a rate of up to 768,000 Hz and up to 64 channels,
+ * which are averaged. `rate` is the rate of the result (Hz); 0: the file's own. *found (may be NULL) receives the rate
+ * of the result. The caller frees *samples with mica_free. MICA_E_FORMAT: the message names the file.
+ * MICA_E_UNSUPPORTED: the build lacks libsndfile for it. */
 MICA_API MICA_CHECKED mica_status mica_sound_read(const char *path, int32_t rate, float **samples, int64_t *count,
                                                   int32_t *found);
 
-/* Reads a recording of any length in pieces, with memory for a few thousand frames; otherwise like mica_sound_read. Use
- * it from one thread at a time. */
+/* A recording of any length that is read as a sequence of blocks. It keeps only a few thousand frames in memory.
+ * It reads and converts the same formats as mica_sound_read. Use it from one thread at a time. */
 typedef struct mica_sound_stream mica_sound_stream;
 MICA_API MICA_CHECKED mica_status mica_sound_stream_open(const char *path, int32_t rate, mica_sound_stream **stream);
-/* Reads up to `most` samples. *count is smaller only at the end, and 0 after it. MICA_E_FORMAT: the message names the
- * file, and the sample if it is not a number. */
+/* Reads the next `most` samples. *count receives the number of samples read: fewer than `most` only at the end, and 0
+ * after it. MICA_E_FORMAT: the file is damaged or has a sample that is NaN or infinite; the message names it. */
 MICA_API MICA_CHECKED mica_status mica_sound_stream_next(mica_sound_stream *stream, float *samples, int64_t most,
                                                          int64_t *count);
 /* Rate of the file (Hz). */
@@ -516,13 +526,14 @@ MICA_API int32_t mica_sound_stream_rate(const mica_sound_stream *stream);
 MICA_API void mica_sound_stream_close(mica_sound_stream *stream);
 
 /* Writes a recording as a WAV file: one channel of 16-bit integers. Samples are cut to -1 to 1; NaN becomes 0. The file
- * at `path` is replaced at once. MICA_E_INVALID: more samples than a WAV file holds, or a rate below 1. */
+ * at `path` is replaced in one step. MICA_E_INVALID: more samples than a WAV file holds, or a rate below 1. */
 MICA_API MICA_CHECKED mica_status mica_sound_write(const char *path, int32_t rate, const float *samples, int64_t count);
 
 /* Decodes sound from bytes that arrive through a pipe. WAV is recognised by its first four bytes: integers of 8, 16, 24
- * and 32 bits, floats of 32 and 64. A length of 0, or of 0x7ffff000 and more, means unknown: the sound lasts to the
- * end. Other bytes are 16-bit little-endian integers of the given rate and number of channels, unless they begin like
- * FLAC, OGG, MP3 with a tag, PNG, AIFF or CAF. Needs no library. Use it from one thread at a time. */
+ * and 32 bits, floats of 32 and 64. A length of 0, or of 0x7ffff000 and more, in the header means that the sound lasts
+ * to the end of the bytes. Bytes without a WAV header are 16-bit little-endian integers of the given rate and number of
+ * channels; they are refused if they begin like FLAC, OGG, MP3 with a tag, PNG, AIFF or CAF. Needs no library. Use it
+ * from one thread at a time. */
 typedef struct mica_pcm mica_pcm;
 MICA_API MICA_CHECKED mica_status mica_pcm_create(int32_t rate, int32_t channels, mica_pcm **pcm);
 /* NULL is a no-op. */
@@ -537,8 +548,8 @@ MICA_API int32_t mica_pcm_rate(const mica_pcm *pcm);
 
 /* --- pictures as files --- */
 
-/* Encodes (C, H, W) u8 planes, C 1 or 3, as PNG. *data is the caller's to mica_free. MICA_E_SHAPE: another shape, or a
- * side above 32768. MICA_E_UNSUPPORTED: the build lacks libpng. */
+/* Encodes (C, H, W) u8 planes, C 1 or 3, as PNG. The caller frees *data with mica_free. MICA_E_SHAPE: another shape, or
+ * a side above 32768. MICA_E_UNSUPPORTED: the build lacks libpng. */
 MICA_API MICA_CHECKED mica_status mica_png_encode(const uint8_t *planes, mica_shape shape, uint8_t **data,
                                                   size_t *bytes);
 

@@ -2,8 +2,9 @@
  *
  * Threads: several threads may call functions of one engine or one queue. A queue executes work in the order of the
  * calls. Tensors, sessions, networks and trainers are created on the engine's own queue. mica_tensor_download and
- * mica_tensor_map hold their queue while they wait for the device; other threads' calls on it wait as long. Threads
- * that should work in parallel need a queue each. Call mica_device_prepare_drivers while the process has one thread. */
+ * mica_tensor_map lock their queue while they wait for the device; meanwhile, calls of other threads on this queue
+ * block. Threads that should work in parallel need a queue each. Call mica_device_prepare_drivers while the process has
+ * one thread. */
 #ifndef MICA_DEVICE_H
 #define MICA_DEVICE_H
 
@@ -14,8 +15,8 @@
 
 MICA_BEGIN_DECLS
 
-/* Class of a device; it decides how kernels are shaped. CPU: a work-item is alone in its group and keeps tiles in
- * registers. GPU: work-items share tiles through local memory. NULL: a device that runs nothing, see
+/* Class of a device. Kernels are written in two forms. CPU: a work-group has one work-item, which keeps tiles in
+ * registers. GPU: the work-items of a group share tiles through local memory. NULL: a device that runs nothing, see
  * mica_engine_config.device. */
 #define MICA_DEVICE_CLASS_LIST(X)                                                                                      \
   X(CPU, "cpu")                                                                                                        \
@@ -69,7 +70,7 @@ typedef enum mica_feature {
 
 /* Description of a device. Long texts are cut; sizes are in bytes. New fields are added at the end. */
 typedef struct mica_device_info {
-  char id[16]; /* selects the device: "platform:device", counting only platforms with devices: "0:1"; or "null" */
+  char id[16]; /* selects the device: "0:1" is device 1 of platform 0 (counting platforms with devices); or "null" */
   char platform[MICA_DEVICE_TEXT]; /* "Portable Computing Language" */
   char platform_version[MICA_DEVICE_TEXT];
   char name[MICA_DEVICE_TEXT];
@@ -95,11 +96,12 @@ typedef struct mica_device_info {
   uint32_t align_bytes;        /* alignment of a sub-buffer */
   uint32_t address_bits;
   bool has_compiler; /* false: the device runs only the kernels of a bundle (mica/bundle.h) */
-  /* Images over buffers, through which some kernels can read weights by the texture cache, in pixels of four elements.
-   * 0 on devices that are not known to gain by it; see MICA_TEXTURES in docs/configuration.md. */
-  uint64_t texture_length; /* of the longest image of one dimension */
-  uint32_t texture_width;  /* of images of two dimensions: a power of two; 0: none */
-  uint32_t texture_height; /* maximum height of these */
+  /* Limits of images that are created from buffers, in pixels of four elements. Some kernels read weights through such
+   * images, to use the texture cache. The limits are 0 on devices that are not known to gain by it; see MICA_TEXTURES
+   * in docs/configuration.md. */
+  uint64_t texture_length; /* maximum length of one-dimensional images */
+  uint32_t texture_width;  /* width of two-dimensional images, a power of two; 0: do not use them */
+  uint32_t texture_height; /* maximum height of two-dimensional images */
 } mica_device_info;
 
 /* Names such as "gpu" and "NVIDIA"; "?" for any other value. Constant strings. */
@@ -129,18 +131,19 @@ static inline mica_status mica_device_find(const char *selector, mica_device_inf
   return mica_device_find_sized(selector, info, sizeof *info);
 }
 
-/* Sets environment variables for drivers that run kernels on the processor, if the program has the machine to itself.
- * Variables that are already set stay. Figures are in tests/bench/RESULTS.md.
+/* Sets environment variables that make drivers for CPUs faster. Call it in programs that have the machine to
+ * themselves. Variables that are already set keep their values. Measurements are in tests/bench/RESULTS.md.
  *
- *   POCL_AFFINITY=1                    binds each PoCL thread to a core. On few cores, the system may otherwise queue a
- *                                      thread after the one that wakes it; a kernel of half a millisecond ends before
- *                                      the second core joins. Not set if the process may use only some of the cores,
- *                                      because PoCL does not know which
- *   POCL_WORK_GROUP_SPECIALIZATION=0   PoCL compiles a kernel once, not once per launch shape and again for the binary
- *                                      that Mica stores. The first start takes half the time
- *   POCL_MAX_PTHREAD_COUNT             instead of POCL_AFFINITY in two cases. If mpirun started several ranks on this
- *                                      machine: the cores that the rank may use, or its share of all cores. If a
- *                                      container limits CPU time (cgroups): the whole cores of that limit
+ *   POCL_AFFINITY=1                    binds each PoCL thread to a core. On few cores, the system may otherwise run a
+ *                                      thread on the core of the thread that wakes it, so that a kernel of half a
+ *                                      millisecond ends before the second core joins. Not set if the process may use
+ *                                      only some of the cores, because PoCL does not know which
+ *   POCL_WORK_GROUP_SPECIALIZATION=0   PoCL compiles a kernel once, instead of once per launch shape and again for the
+ *                                      binary that Mica stores. This halves the time of the first start
+ *   POCL_MAX_PTHREAD_COUNT             number of PoCL threads, set instead of POCL_AFFINITY in two cases. If mpirun
+ *                                      started several ranks on this machine, it is the number of cores that the rank
+ *                                      may use, or its share of all cores. If a container limits CPU time (cgroups),
+ *                                      it is that limit in whole cores
  *
  * Call it before any other function of Mica or OpenCL, while the process has one thread. */
 MICA_API void mica_device_prepare_drivers(void);
@@ -160,7 +163,7 @@ typedef struct mica_engine_config {
    *                             before CPUs, then the largest product of compute units and clock, then the first one
    *   "gpu", "cpu", ...         the best device of this class, also "accelerator"
    *   "0:1"                     the device with this id
-   *   part of a name            of the device or its platform
+   *   part of a name            the device with this text in its own name or its platform's name
    *   "0:0/2:1"                 one of several equal parts of a device, counted from 0: here the second half of 0:0
    *   "null"                    a device in host memory that accepts everything and runs no kernel, for planning and
    *                             tests
@@ -168,7 +171,7 @@ typedef struct mica_engine_config {
    * Case does not matter. */
   const char *device;
   /* Directory for compiled kernels and tuning results. NULL: the environment variable MICA_CACHE_DIR, else mica/ below
-   * XDG_CACHE_HOME or ~/.cache (Windows: below LOCALAPPDATA); without all of these, no directory. "": no directory. If
+   * XDG_CACHE_HOME or ~/.cache (Windows: below LOCALAPPDATA); if none is set, no directory. "": no directory. If
    * the directory cannot be created or written, kernels are compiled in each process; nothing fails. */
   const char *cache_dir;
   /* Path of a bundle, from which the engine takes kernels before it compiles any (mica/bundle.h). NULL: the environment
@@ -189,8 +192,8 @@ typedef struct mica_engine_config {
    */
   const char *builder;
   /* Callback for progress of compilation; may be NULL. `programs` is the change in the number of programs that are
-   * being compiled or wait for it; the sum is 0 when nothing compiles. Programs from the disk cache do not count.
-   * Compiling threads call it, possibly several at once. It must return at once and must not call Mica. */
+   * being compiled or wait to be compiled; the sum is 0 when nothing compiles. Programs from the disk cache do not
+   * count. Compiling threads call it, possibly several at once. It must return at once and must not call Mica. */
   void (*compiling)(void *user, int programs);
   void *compiling_user;
   /* Maximum bytes that the engine's buffers take together; mica_device_info then has at most this many global_bytes
@@ -205,16 +208,16 @@ typedef struct mica_engine_config {
   void *not_kept_user;
 } mica_engine_config;
 
-/* All zeros: every field means its default. */
+/* Returns a configuration of zeros, in which every field means its default. */
 MICA_API mica_engine_config mica_engine_config_default(void);
 
 /* Creates an engine. config may be NULL. Blocks while the driver starts. Any thread may call it, including for the
  * first engine of a process.
  *
  * fork. Drivers do not survive a fork. If a process forks after it listed devices or created an engine, calls in the
- * child that need a driver return MICA_E_STATE. This holds for engines of the parent and for new ones. Destroying an
- * object there frees host memory and does not wait. The parent continues as before. A child that was forked earlier, or
- * has called exec, is not affected.
+ * child that need a driver return MICA_E_STATE. This holds for engines of the parent and for new ones. In the child,
+ * destroying an object frees host memory and does not wait. The parent continues as before. A child that was forked
+ * earlier, or has called exec, is not affected.
  *
  * Lost devices. A device is lost if a kernel faults, the driver resets it, or it disappears. The call that notices, and
  * all later ones on the engine, return MICA_E_DEVICE_LOST at once. Objects can still be destroyed. The contents of
@@ -227,13 +230,13 @@ MICA_API MICA_CHECKED mica_status mica_engine_create(const mica_engine_config *c
  * for their work and releases nothing. Drivers whose compiler is running would otherwise crash. */
 MICA_API void mica_engine_destroy(mica_engine *engine);
 
-/* Description of the engine's device; valid as long as the engine. */
+/* Returns the description of the engine's device. The engine owns it. */
 MICA_API const mica_device_info *mica_engine_device(const mica_engine *engine);
 
 /* The engine's own queue; do not destroy it. */
 MICA_API mica_queue *mica_engine_queue(mica_engine *engine);
 
-/* Creates another queue of the engine. Waits for work in flight on the engine's own queue. */
+/* Creates another queue of the engine. Blocks until work in flight on the engine's own queue is done. */
 MICA_API MICA_CHECKED mica_status mica_queue_create(mica_engine *engine, mica_queue **queue);
 /* Waits for the queue's work, then destroys it. NULL is a no-op. */
 MICA_API void mica_queue_destroy(mica_queue *queue);
@@ -262,7 +265,8 @@ typedef struct mica_stats {
 #undef MICA_STATS_FIELD
 } mica_stats;
 
-/* Writes the first `bytes` bytes of the counters; zeros beyond what the library has. */
+/* Writes the counters to *stats, which has `bytes` bytes: sizeof(mica_stats) when the program was compiled. Counters
+ * that do not fit are left out; counters that the library does not have are set to 0. */
 MICA_API void mica_engine_stats_sized(const mica_engine *engine, mica_stats *stats, size_t bytes);
 static inline mica_stats mica_engine_stats(const mica_engine *engine) {
   mica_stats stats;
@@ -273,7 +277,7 @@ static inline mica_stats mica_engine_stats(const mica_engine *engine) {
 /* Returns all pooled memory to the driver. */
 MICA_API void mica_engine_trim(mica_engine *engine);
 
-/* Directory of the disk cache; "" if the engine has no cache. Valid as long as the engine. */
+/* Returns the directory of the disk cache; "" if the engine has no cache. The engine owns the text. */
 MICA_API const char *mica_engine_cache_dir(const mica_engine *engine);
 
 MICA_END_DECLS

@@ -95,8 +95,9 @@ typedef struct mica_transfer {
   int64_t step;                 /* training step, for warnings; 0: unknown */
 } mica_transfer;
 
-/* Default parts of `count` elements. Rank's part is [*first, *first + *length). Parts consist of units of 64 elements;
- * only the very last unit may be smaller. Two parts differ by at most one unit. */
+/* Computes the default part of a rank if `count` elements are divided among all ranks: [*first, *first + *length).
+ * Parts consist of units of 64 elements; only the very last unit may be smaller. Two parts differ by at most one
+ * unit. */
 MICA_API void mica_rank_part(int64_t count, int32_t ranks, int32_t rank, int64_t *first, int64_t *length);
 
 /* Totals since the communicator was created. */
@@ -110,12 +111,12 @@ typedef struct mica_communicator mica_communicator;
 
 /* Functions of a communicator; `user` is mica_communicator.user. */
 typedef struct mica_communicator_calls {
-  /* Starts a collective and returns. *request is for wait. */
+  /* Starts a collective and returns. *request receives what is then passed to wait. */
   mica_status (*begin)(void *user, const mica_transfer *transfer, void **request);
-  /* Blocks until the collective is done and frees the request. After it, also if it fails, nothing uses the memory any
-   * more. */
+  /* Blocks until the collective is done and frees the request. Once it has returned, even with a failure, the
+   * collective no longer uses the memory of the transfer. */
   mica_status (*wait)(void *user, void *request);
-  /* Ends the communicator on all ranks; `rank` is the one that failed. Any thread. */
+  /* Ends the communicator on all ranks; `rank` is the one that failed. Any thread may call it. */
   void (*abort)(void *user, int32_t rank, const char *sentence);
   void (*stats)(void *user, mica_communicator_stats *stats);
   void (*destroy)(void *user);
@@ -126,7 +127,7 @@ struct mica_communicator {
   void *user;
   int32_t rank, ranks; /* rank is 0 to ranks - 1 */
   const mica_communicator_calls *calls;
-  const mica_communicator *whole; /* communicator that a group is a part of; NULL otherwise */
+  const mica_communicator *whole; /* for a group: the communicator that it was made from; NULL: not a group */
 };
 
 /* Starts a collective and returns. MICA_E_INVALID: the transfer violates the contract; nothing has started then. */
@@ -136,20 +137,22 @@ MICA_API MICA_CHECKED mica_status mica_communicator_begin(mica_communicator *com
 MICA_API MICA_CHECKED mica_status mica_communicator_wait(mica_communicator *communicator, void *request);
 /* mica_communicator_begin, then mica_communicator_wait. */
 MICA_API MICA_CHECKED mica_status mica_communicator_run(mica_communicator *communicator, const mica_transfer *transfer);
-/* Ends the communicator on all ranks with the message "rank R: SENTENCE"; R is the caller's rank. Any thread. */
+/* Ends the communicator on all ranks with the message "rank R: SENTENCE"; R is the caller's rank. Any thread may call
+ * it. */
 MICA_API void mica_communicator_abort(mica_communicator *communicator, const char *sentence);
-/* Totals. All fields are 0 for NULL, and for a communicator that does not count. */
+/* Returns the totals. All fields are 0 for NULL, and for a communicator that does not count them. */
 MICA_API mica_communicator_stats mica_communicator_stats_of(const mica_communicator *communicator);
-/* Destroys a communicator: calls its `destroy` and frees the structure, so one of the caller's own must come from
- * malloc. Wait for every collective first. Ranks that still wait for this one fail. NULL is a no-op. */
+/* Destroys a communicator: calls its `destroy` and frees the structure with free. So if the program itself made the
+ * structure, it must have used malloc. Wait for every collective first. Ranks that still wait for this one fail. NULL
+ * is a no-op. */
 MICA_API void mica_communicator_destroy(mica_communicator *communicator);
 
 typedef struct mica_communicator_config {
   double timeout; /* seconds that a collective may wait for a message; 0: 300 */
   /* Stop flag. Once it points to a value other than 0, the first collective that waits half a second for another rank
    * logs a warning (mica_log_set). A launcher that asks the program to stop may have lost a rank, and may soon kill the
-   * others. The collective continues to wait for a slow rank. If the transport can ask for signs of life and gets no
-   * answer for two seconds, the process is stopped or gone, and the communicator ends. NULL: no flag. */
+   * others. The collective continues to wait for a slow rank. But if the transport has `ask` and the other rank has not
+   * answered for two seconds, its process is stopped or gone, and the communicator ends. NULL: no flag. */
   const volatile int *stop;
 } mica_communicator_config;
 
@@ -158,21 +161,23 @@ typedef struct mica_communicator_config {
 MICA_API MICA_CHECKED mica_status mica_communicator_local(int32_t ranks, const mica_communicator_config *config,
                                                           mica_communicator **list);
 
-/* Connects the processes that an MPI launcher started, one rank per process. Starts MPI unless the program did. In that
- * case the program must request MPI_THREAD_SERIALIZED, make no MPI calls while the communicator exists, and finalise
- * MPI itself. One communicator per process. config may be NULL. Blocks until all ranks are there. MICA_E_UNSUPPORTED:
- * Mica was built without MPI. */
+/* Connects the processes that an MPI launcher started, one rank per process. Starts MPI unless the program has done so.
+ * A program that starts MPI itself must request MPI_THREAD_SERIALIZED, make no MPI calls while the communicator exists,
+ * and finalise MPI. A process can have one such communicator. config may be NULL. Blocks until all ranks have
+ * connected. MICA_E_UNSUPPORTED: Mica was built without MPI. */
 MICA_API MICA_CHECKED mica_status mica_communicator_mpi(const mica_communicator_config *config,
                                                         mica_communicator **communicator);
-/* True if an MPI launcher started this process as one of several ranks. Looks only at environment variables. */
+/* True if an MPI launcher started this process as one of several ranks. Only reads environment variables. */
 MICA_API bool mica_communicator_mpi_asked(void);
 
-/* Creates a communicator for `count` ranks of another one, listed in ascending order and including the caller. Rank k
- * of the group is ranks[k]. All members call it with the same list; nothing is sent. Messages go through the whole
- * communicator. Two ranks must not use a channel in a group while they use it in the whole or in another group with
- * both. A failure in a group ends the whole communicator and all its groups. Statistics are kept by the whole. Use a
- * group from the thread that uses the whole, and destroy it first. MICA_E_UNSUPPORTED: `whole` is a group, or a
- * mica_communicator_calls of the caller. */
+/* Creates a group: a communicator for `count` ranks of the communicator `whole`. `ranks` lists them in ascending order
+ * and includes the caller's. Rank k of the group is rank ranks[k] of `whole`. All members call it with the same list;
+ * nothing is sent.
+ *
+ * Messages of a group go through `whole`. So two ranks must not use a channel in a group while they use it in `whole`
+ * or in another group that has both ranks. A failure in a group ends `whole` and all its groups. The statistics of
+ * `whole` include its groups. Use a group from the thread that uses `whole`, and destroy it first. MICA_E_UNSUPPORTED:
+ * `whole` is a group, or has mica_communicator_calls of the program itself. */
 MICA_API MICA_CHECKED mica_status mica_communicator_group(mica_communicator *whole, const int32_t *ranks, int32_t count,
                                                           mica_communicator **communicator);
 

@@ -45,7 +45,7 @@ typedef enum mica_dtype_kind {
 MICA_API const char *mica_dtype_name(mica_dtype dtype);
 /* Bytes per element; 0 if the value is not a dtype. */
 MICA_API size_t mica_dtype_size(mica_dtype dtype);
-/* Float, signed, ...; MICA_DTYPE_KIND_FLOAT if the value is not a dtype. */
+/* Returns the kind of a dtype; MICA_DTYPE_KIND_FLOAT if the value is not a dtype. */
 MICA_API mica_dtype_kind mica_dtype_kind_of(mica_dtype dtype);
 /* True if the value is one of the dtypes above. */
 MICA_API bool mica_dtype_is_valid(mica_dtype dtype);
