@@ -6,9 +6,10 @@
  *   mica_embedder_texts(embedder, texts, count, vectors);
  *   mica_nearest(vectors, count, width, query, 1, 5, nearest);
  *
- * A text becomes tokens, the model's features per token, and one vector by pooling. A folder made by
- * sentence-transformers says how in modules.json and in its files of pooling; a GGUF file by the key pooling_type.
- * ViT makes vectors of pictures. CLIP makes vectors of texts and of pictures that can be compared.
+ * The tokenizer divides a text into tokens, the model computes features for each token, and pooling reduces them to one
+ * vector. A folder made by sentence-transformers sets the pooling in modules.json and the files that it names; a GGUF
+ * file sets it with the key pooling_type. ViT makes vectors of pictures. CLIP makes vectors of texts and of pictures,
+ * which can be compared with one another.
  *
  * Threads: use an embedder from one thread at a time. mica_nearest may be called from any thread. */
 #ifndef MICA_EMBED_H
@@ -19,9 +20,9 @@
 MICA_EXPERIMENTAL
 MICA_BEGIN_DECLS
 
-/* name, text. MODEL: as the model's files say; without such files MEAN, LAST if the model generates text, or CLS for a
- * ViT. CLIP has a pooling of its own, and takes only MODEL. MEAN: mean of all tokens' features; CLS: features of the
- * first token; LAST: features of the last token. */
+/* name, text. MEAN: mean of all tokens' features. CLS: features of the first token. LAST: features of the last token.
+ * MODEL: the pooling that the model's files set. If they set none, it is LAST for a model that generates text, CLS for
+ * a ViT, and MEAN for others. CLIP has a pooling of its own, and accepts only MODEL. */
 #define MICA_EMBED_POOLING_LIST(X)                                                                                     \
   X(MODEL, "model")                                                                                                    \
   X(MEAN, "mean")                                                                                                      \
@@ -37,8 +38,8 @@ typedef enum mica_embed_pooling {
 /* "model", "mean", ...; "?" for any other value. */
 MICA_API const char *mica_embed_pooling_name(mica_embed_pooling pooling);
 
-/* Scale of vectors. MODEL: as the model's files say, without them RAW. RAW: as pooled. UNIT: divided by their length;
- * zeros stay zeros. */
+/* Scale of vectors. RAW: as pooled. UNIT: divided by their length; zeros stay zeros. MODEL: what the model's files set,
+ * or RAW if they set nothing. */
 typedef enum mica_embed_scale {
   MICA_EMBED_SCALE_MODEL,
   MICA_EMBED_SCALE_RAW,
@@ -59,12 +60,13 @@ typedef struct mica_embedder_config {
 
 typedef struct mica_embedder mica_embedder;
 
-/* Loads a model's tokenizer and weights for embedding; computes in f32. Models that read pictures load them at the
- * first call of mica_embedder_texts and of mica_embedder_pictures instead. config may be NULL. The engine and the
- * model must outlive it. *embedder is only written on success. MICA_E_NOT_FOUND: the model has no tokenizer.
- * MICA_E_INVALID: a number is out of range. MICA_E_FORMAT: modules.json or a file that it names is invalid.
- * MICA_E_UNSUPPORTED: they ask for another module or pooling; the message names it. Otherwise the errors of
- * mica_foundation_network and mica_foundation_load. */
+/* Loads a model's tokenizer and weights, to compute vectors in f32. For models that read pictures, the first call of
+ * mica_embedder_texts and of mica_embedder_pictures loads the weights that it needs. config may be NULL. The engine and
+ * the model must outlive the embedder. *embedder is only written on success.
+ *
+ * MICA_E_NOT_FOUND: the model has no tokenizer. MICA_E_INVALID: a number is out of range. MICA_E_FORMAT: modules.json
+ * or a file that it names is invalid. MICA_E_UNSUPPORTED: these files require a module or pooling that Mica lacks; the
+ * message names it. It can also fail as mica_foundation_network and mica_foundation_load do. */
 MICA_API MICA_CHECKED mica_status mica_embedder_create(mica_engine *engine, const mica_foundation *model,
                                                        const mica_embedder_config *config, mica_embedder **embedder);
 /* NULL is a no-op. */
@@ -84,20 +86,21 @@ MICA_API int64_t mica_embedder_most_tokens(const mica_embedder *embedder);
 MICA_API mica_embed_pooling mica_embedder_pooling(const mica_embedder *embedder);
 
 /* Writes vectors of count texts, which end with a NUL, to out (count, width). Texts of similar length run together.
- * Except for rounding, a vector does not depend on the other texts. Blocks. MICA_E_INVALID: the model does not read
- * texts; or a text has no tokens or has one that the model lacks, and the message gives the text's index. Otherwise the
- * errors of mica_tokenizer_encode and mica_session_run; out may be partly written then. */
+ * Except for rounding, a vector does not depend on the other texts. Blocks. After a failure, out may be partly written.
+ * MICA_E_INVALID: the model does not read texts; or a text has no tokens or has one that the model lacks, and the
+ * message gives the text's index. It can also fail as mica_tokenizer_encode and mica_session_run do. */
 MICA_API MICA_CHECKED mica_status mica_embedder_texts(mica_embedder *embedder, const char *const *texts, size_t count,
                                                       float *out);
 
 /* Writes vectors of count picture files to out (count, width). Each is prepared as in mica_foundation_picture. Except
- * for rounding, a vector does not depend on the other pictures. Blocks. MICA_E_INVALID: the model does not read
- * pictures. Otherwise the errors of mica_foundation_picture and mica_session_run; out may be partly written then. */
+ * for rounding, a vector does not depend on the other pictures. Blocks. After a failure, out may be partly written.
+ * MICA_E_INVALID: the model does not read pictures. It can also fail as mica_foundation_picture and mica_session_run
+ * do. */
 MICA_API MICA_CHECKED mica_status mica_embedder_pictures(mica_embedder *embedder, const char *const *paths,
                                                          size_t count, float *out);
 
 typedef struct mica_neighbour {
-  size_t index;     /* of the vector */
+  size_t index;     /* index of the vector */
   float similarity; /* cosine: a b / (|a| |b|), from -1 to 1; 0 for zeros */
 } mica_neighbour;
 

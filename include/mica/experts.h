@@ -22,7 +22,7 @@ typedef struct mica_route_config {
 
 typedef struct mica_routes {
   mica_value weights; /* (.., k) f32: probabilities of the chosen experts, the largest first */
-  mica_value ids;     /* (.., k) i64: which experts; of equal ones the one with the smaller index comes first */
+  mica_value ids;     /* (.., k) i64: their indices; if probabilities are equal, the smaller index comes first */
 } mica_routes;
 
 /* Softmax of logits (.., E) and the k largest probabilities per row. 16-bit logits are converted to f32 first. config
@@ -37,11 +37,12 @@ typedef struct mica_expert_config {
 
 /* y[r, s] = W[ids[r, s]] x[r, s]: x (.., S, k) or (.., 1, k) f32, weights (E, n, k), ids (.., S) i32 or i64 ->
  * (.., S, n) f32. by_k: weights (E, k, n). Weights are F32, F16 or BF16, or blocks (E, n, bytes) U8; kernels convert
- * them exactly as they read. Only the chosen experts' weights are read. Sums are f32. Their order does not depend on
- * other rows: a row has the same bits in all products of up to 16 rows, and in all products of more. Negative ids count
- * from the end; ids outside give zeros. config NULL: zeros.
+ * them to f32 exactly. Only the chosen experts' weights are read. Sums are f32. Their order does not depend on other
+ * rows: a row has the same bits in all products of up to 16 rows, and in all products of more. Negative ids count from
+ * the end; ids that are out of range give zeros. config NULL: zeros.
  *
- * Gradients by x, and by weights that are numbers. MICA_E_SHAPE, MICA_E_DTYPE, MICA_E_INVALID. */
+ * There are gradients with respect to x, and to weights that are not blocks. MICA_E_SHAPE, MICA_E_DTYPE,
+ * MICA_E_INVALID. */
 MICA_API mica_value mica_expert_product(mica_value x, mica_value weights, mica_value ids,
                                         const mica_expert_config *config);
 

@@ -32,12 +32,13 @@ typedef enum mica_adapter_form {
 /* "peft", "gguf"; "?" for any other value. */
 MICA_API const char *mica_adapter_form_name(mica_adapter_form form);
 
-/* Reads an adapter for a model: a PEFT folder or a GGUF file. Either form fits either form of the model: rows of
- * queries and keys are reordered where the files differ. Values are read into memory, as f32.
+/* Reads an adapter for a model: a PEFT folder or a GGUF file. The model may be a folder or a GGUF file in both cases:
+ * if the two formats order rows of queries and keys differently, the adapter's rows are reordered. Values are read into
+ * memory, as f32.
  *
  * MICA_E_NOT_FOUND, MICA_E_IO. MICA_E_UNSUPPORTED: a PEFT folder in a build without cJSON; another kind of adapter
  * than LoRA (DoRA, ...), trained biases, embeddings or whole modules; an output layer tied to the embeddings. The
- * message names it. MICA_E_FORMAT names tensor and reason:
+ * message names the cause. MICA_E_FORMAT: one of these cases; the message names tensor and reason:
  *
  *   - a tensor that is not for a matrix of this model; A without B, or B without A
  *   - shapes that do not fit the model, with both sides; a rank outside 1 to 1,024
@@ -47,19 +48,19 @@ MICA_API MICA_CHECKED mica_status mica_foundation_adapter_open(const mica_founda
 
 /* Writes an adapter's values (mica_adapter_read_from) for a model: a folder for PEFT, else a file. Each file is
  * replaced atomically. MICA_E_STATE: the adapter has no values, or no layers. MICA_E_NOT_FOUND: a layer is not one of
- * the model's. MICA_E_UNSUPPORTED: the form lacks the model's family. MICA_E_IO. */
+ * the model's. MICA_E_UNSUPPORTED: this form cannot hold adapters of the model's family. MICA_E_IO. */
 MICA_API MICA_CHECKED mica_status mica_foundation_adapter_save(const mica_foundation *model,
                                                                const mica_adapter *adapter, const char *path,
                                                                mica_adapter_form form);
 
 /* Writes a model with an adapter merged into its matrices: W + scale B A, computed in f32. A path that ends in .gguf
- * becomes a GGUF file. Another one becomes a folder for transformers; the model must be a folder then. Layers keep
- * their type unless config names another one: a matrix in blocks is dequantised, merged and quantised again, which
- * rounds it once more. config and written may be NULL. Blocks.
+ * becomes a GGUF file. Any other path becomes a folder for transformers, for which the model must be a folder too.
+ * Layers keep their type unless config names another one. A matrix in blocks is dequantised, merged and quantised
+ * again, which rounds it once more. config and written may be NULL. Blocks.
  *
  * MICA_E_STATE: the adapter has no layers, or a layer has no values. MICA_E_NOT_FOUND: the model lacks a layer of the
  * adapter. MICA_E_SHAPE: a layer has other sizes. MICA_E_INVALID: config names a type and the result is a folder.
- * Otherwise the errors of mica_foundation_write. */
+ * It can also fail as mica_foundation_write does. */
 MICA_API MICA_CHECKED mica_status mica_foundation_merge(const mica_foundation *model, const mica_adapter *adapter,
                                                         const char *path, const mica_foundation_write_config *config,
                                                         mica_foundation_written *written);
@@ -72,25 +73,32 @@ typedef struct mica_conversations mica_conversations;
 typedef struct mica_conversations_config {
   int64_t context;  /* tokens per row; 0: 512, or the model's context if it is less */
   int32_t batch;    /* rows per batch; 0: 4 */
-  bool loss_on_all; /* the loss counts all tokens; false: the assistant's answers, with their end */
+  bool loss_on_all; /* the loss counts all tokens; false: only the assistant's answers, with their end tokens */
   bool one_per_row; /* conversations do not share rows */
-  uint64_t seed;    /* of the order of rows, anew in each epoch */
+  uint64_t seed;    /* selects the order of rows, which differs in each epoch */
   bool in_order;    /* keep the order of rows */
   /* Data parallelism: part `shard` of `shards` of each batch, for ranks with equal files, batch and seed. A last batch
    * with fewer rows than shards is omitted. 0 and 0: whole batches. */
   int32_t shard, shards;
 } mica_conversations_config;
 
-/* Reads a file of JSON lines for a model with a tokenizer: {"messages": [{"role": ..., "content": ...}, ...]} (and
- * "tools") through the model's chat template, {"prompt": ..., "completion": ...} or {"text": ...} as they are, with the
- * token that ends a text after them. Empty lines are skipped. Conversations longer than a row are left out and counted.
- * config may be NULL; the model must outlive the conversations.
+/* Reads a file of JSON lines for a model with a tokenizer. config may be NULL; the model must outlive the
+ * conversations. Empty lines are skipped. Conversations longer than a row are left out and counted. Each line is one of
+ * these:
  *
- * MICA_E_UNSUPPORTED: a build without cJSON. MICA_E_NOT_FOUND: the file, the tokenizer or the template is missing.
- * MICA_E_INVALID: the context is out of range, a negative batch, or a shard that is not one of 0 to shards - 1, or more
- * shards than rows of a batch. MICA_E_FORMAT names line and reason: a line that is not such an object or above 16 MiB,
- * a conversation that the template refuses, a template whose text changes as messages are added (the message names the
- * message); no conversation with an answer fits. */
+ *   {"messages": [{"role": ..., "content": ...}, ...]}   (and "tools"); the model's chat template makes the text
+ *   {"prompt": ..., "completion": ...}                   the two texts, then the token that ends a text
+ *   {"text": ...}                                        the text, then the token that ends a text
+ *
+ * MICA_E_UNSUPPORTED: a build without cJSON, or the template uses something that Mica lacks. MICA_E_NOT_FOUND: the
+ * file, the tokenizer or the template is missing. MICA_E_INVALID: the context is out of range, batch is negative, shard
+ * is not one of 0 to shards - 1, there are more shards than rows of a batch, or the chat template refuses a
+ * conversation (it calls raise_exception). MICA_E_FORMAT: one of these cases. The message says which and, if one line
+ * is at fault, gives its number:
+ *
+ *   - a line is not such an object, or is above 16 MiB
+ *   - the template fails for a conversation, or changes its earlier text when a message is added
+ *   - the file is empty, or none of its conversations has an answer and fits a row */
 MICA_API MICA_CHECKED mica_status mica_conversations_open(const mica_foundation *model, const char *path,
                                                           const mica_conversations_config *config,
                                                           mica_conversations **conversations);
@@ -98,16 +106,16 @@ MICA_API MICA_CHECKED mica_status mica_conversations_open(const mica_foundation 
 MICA_API void mica_conversations_close(mica_conversations *conversations);
 
 typedef struct mica_conversations_info {
-  int64_t conversations, dropped; /* read; longer than a row */
+  int64_t conversations, dropped; /* conversations in rows; conversations left out because they are longer than a row */
   int64_t rows, context;
   int64_t tokens, counted; /* tokens in all rows; the number of them that the loss counts */
 } mica_conversations_info;
-/* Counts of what was read. */
+/* Returns counts of what was read. */
 MICA_API mica_conversations_info mica_conversations_describe(const mica_conversations *conversations);
 
-/* Batches with the columns of mica_finetune: "ids", "labels" and "starts", each (N, context) i32. A label is the next
- * token, or -1 if the loss does not count it. Tensors are made on the engine at the first batch; stop using the source
- * before you close the conversations or destroy the engine. */
+/* Returns a source of batches with the columns that mica_finetune reads: "ids", "labels" and "starts", each (N,
+ * context) i32. A label is the next token, or -1 if the loss does not count it. Tensors are made on the engine at the
+ * first batch; stop using the source before you close the conversations or destroy the engine. */
 MICA_API mica_batch_source mica_conversations_source(mica_conversations *conversations, mica_engine *engine);
 
 /* --- training --- */
@@ -121,7 +129,7 @@ typedef struct mica_finetune_config {
   int32_t accumulate;                     /* batches per step; 0: 1 */
   mica_dtype dtype;                       /* type that layers compute in */
   uint64_t seed;
-  const char *folder; /* of checkpoints and history.csv; NULL: none */
+  const char *folder; /* folder for checkpoints and history.csv; NULL: none */
   bool recompute;     /* less memory, more time; see mica_foundation_build */
   bool resume;        /* continue from the last checkpoint in `folder`, to the same bits */
   /* Each rank has a model, an adapter of the same configuration, its own engine, and its shard of the conversations.
@@ -133,13 +141,13 @@ typedef struct mica_finetune_config {
 } mica_finetune_config;
 
 /* Trains an adapter of a model with AdamW, a warm-up over 3 % of the steps and a cosine schedule. The model's weights
- * keep the form of its files and do not change. The adapter receives the values of the last epoch. Training starts from
- * the values that it has, as from a file. Checkpoints hold the adapter, the optimiser's state and norms, but no other
- * weight of the model.
+ * keep the form of its files and do not change. If the adapter already has values, for example from a file, training
+ * starts from them. At the end the adapter has the values of the last epoch. Checkpoints hold the adapter, the
+ * optimiser's state and norms, but no other weight of the model. Blocks.
  *
- * Errors as in mica_foundation_network, mica_adapter_freeze_base, mica_trainer_create and mica_trainer_fit.
- * MICA_E_NOT_FOUND: resume without a checkpoint. MICA_E_UNSUPPORTED: the model generates no text. MICA_E_INVALID:
- * epochs, rate or clip_norm is negative, or training has no columns. Blocks. */
+ * MICA_E_NOT_FOUND: resume without a checkpoint. MICA_E_UNSUPPORTED: the model does not generate text. MICA_E_INVALID:
+ * epochs, rate or clip_norm is negative, or training has no columns. It can also fail as mica_foundation_network,
+ * mica_adapter_freeze_base, mica_trainer_create and mica_trainer_fit do. */
 MICA_API MICA_CHECKED mica_status mica_finetune(mica_engine *engine, const mica_foundation *model,
                                                 mica_adapter *adapter, const mica_finetune_config *config);
 

@@ -97,7 +97,7 @@ typedef struct mica_foundation_rotary {
   double factor;           /* longer context divided by the original one */
   double original;         /* positions of the original context; 0: unknown */
   double attention_factor; /* YARN, LONGROPE: multiplies cosine and sine; 0: computed from factor */
-  bool exact_range;        /* YARN: the range of mixed pairs is not rounded to whole pairs */
+  bool exact_range;        /* YARN: do not round the bounds of the pairs whose frequencies are blended */
   double beta_fast, beta_slow, mscale, mscale_all; /* YARN */
   double low_factor, high_factor;                  /* LLAMA3 */
   const double *short_factors, *long_factors;      /* LONGROPE: `count` numbers; each divides a frequency */
@@ -141,8 +141,8 @@ typedef struct mica_foundation_info {
   int64_t experts, experts_used;
   bool normalise_routes;
   bool mxfp4_experts;          /* the folder has the experts' matrices as MXFP4 blocks with scales */
-  double clamp;                /* of the experts' gate and up layers (mica_block_experts); 0: none */
-  bool sinks;                  /* a score per head takes part in the softmax of attention */
+  double clamp;                /* limit of the results of the experts' gate and up layers; 0: none */
+  bool sinks;                  /* one more score per head in the softmax of attention (mica/attention.h) */
   bool qk_norm;                /* RMS norm on each head's queries and keys */
   bool norm_plus_one;          /* stored norms lack 1: y = x / rms(x) (1 + w) */
   bool tied;                   /* the output layer uses the embeddings */
@@ -158,7 +158,7 @@ typedef struct mica_foundation_info {
   int64_t rotated;                             /* number of leading features per head that are rotated */
   bool interleaved;                            /* rows of q and k are stored as pairs (2 i, 2 i + 1), not as halves */
   mica_foundation_rotary rotary, rotary_local; /* for layers with full attention; for layers with a window */
-  int64_t window;    /* keys that a query sees in such layers, including its own; 0: no layer has a window */
+  int64_t window;    /* in layers with a window: keys that a query sees, including its own; 0: no such layer */
   const bool *local; /* one flag per layer: it has the window */
   /* one flag per layer: its queries and keys have no positions (NoPE); NULL: all layers have positions */
   const bool *no_rope;
@@ -169,8 +169,8 @@ typedef struct mica_foundation_info {
   size_t end_count;
 
   /* Files. */
-  uint64_t bytes;   /* of all tensors */
-  int64_t elements; /* of all tensors */
+  uint64_t bytes;   /* size of all tensors */
+  int64_t elements; /* elements of all tensors */
 
   /* Keys of config.json that Mica does not know and ignores. */
   const char *const *unknown;
@@ -183,9 +183,9 @@ typedef struct mica_foundation_config {
   int64_t context; /* positions to use; 0: the model's, at most 8,192 */
 } mica_foundation_config;
 
-/* Opens a folder, a GGUF file, or the first shard of one. config may be NULL. Errors as in mica_weights_open.
+/* Opens a folder, a GGUF file, or the first shard of one. config may be NULL. It can fail as mica_weights_open does.
  * MICA_E_INVALID: context is above the model's. MICA_E_UNSUPPORTED: a folder in a build without cJSON. MICA_E_FORMAT:
- * the file holds only weights, or one of the cases below; the message names the key, both sides and what is supported:
+ * the file holds only weights, or one of the cases below; the message names the key, its value and what is supported:
  *
  *   - config.json is not a JSON object, is above 16 MiB, or is nested more than 64 deep
  *   - the family is unknown, or the model needs its author's code
@@ -197,8 +197,8 @@ MICA_API MICA_CHECKED mica_status mica_foundation_open(const char *path, const m
 /* Closes a model. Everything that it describes becomes invalid. NULL is a no-op. */
 MICA_API void mica_foundation_close(mica_foundation *model);
 
-/* True if path is a GGUF file, or a folder whose config.json names a model_type. A quick look without checks; never
- * fails. True also if memory is too short to tell, which mica_foundation_open reports. */
+/* True if path is a GGUF file, or a folder whose config.json names a model_type. Checks nothing else, and never fails.
+ * Without the memory to find out it returns true; mica_foundation_open then reports the lack of memory. */
 MICA_API bool mica_foundation_is(const char *path);
 
 /* Compares names and shapes of all tensors with the description. MICA_E_FORMAT: a tensor is missing, has another shape
@@ -209,78 +209,84 @@ MICA_API MICA_CHECKED mica_status mica_foundation_check(const mica_foundation *m
 MICA_API const mica_foundation_info *mica_foundation_describe(const mica_foundation *model);
 /* Positions to use: mica_foundation_config.context, or its default. */
 MICA_API int64_t mica_foundation_context(const mica_foundation *model);
-/* Weights of the model. The model owns them; mica_weights_retain keeps them longer. */
+/* Returns the weights of the model, which owns them; mica_weights_retain makes them outlive it. */
 MICA_API mica_weights *mica_foundation_weights(const mica_foundation *model);
 
 /* --- texts --- */
 
 /* Opens the model's tokenizer: tokenizer.json of a folder, or keys of a GGUF file. The caller destroys it.
- * MICA_E_NOT_FOUND: the model has no tokenizer. Otherwise the errors of mica_tokenizer_open. */
+ * MICA_E_NOT_FOUND: the model has no tokenizer. It can also fail as mica_tokenizer_open does. */
 MICA_API MICA_CHECKED mica_status mica_foundation_tokenizer(const mica_foundation *model,
                                                             struct mica_tokenizer **tokenizer);
 /* Opens the model's chat template: chat_template.jinja or tokenizer_config.json of a folder, or the key
  * tokenizer.chat_template of a GGUF file. The caller destroys it. MICA_E_NOT_FOUND: the model has no template.
- * Otherwise the errors of mica_chat_template_create. */
+ * It can also fail as mica_chat_template_create does. */
 MICA_API MICA_CHECKED mica_status mica_foundation_template(const mica_foundation *model,
                                                            struct mica_chat_template **chat_template);
 
 /* --- pictures --- */
 
 /* Reads a picture file as the model's preprocessor_config.json says: resizes it, crops its centre and normalises it.
- * pixels (channels, picture, picture) are for mica_foundation_build.pixels. Sizes stand in mica_foundation_info, or
- * in its vision. Resized bytes equal PIL's. Transparent pixels of a PNG are blended onto black.
+ * Writes (channels, picture, picture) floats to pixels, as mica_foundation_build.pixels takes them. The sizes are
+ * fields of mica_foundation_info, or of its `vision`. Resized bytes equal PIL's. Transparent pixels of a PNG are
+ * blended onto black.
  *
  * MICA_E_INVALID: the model does not read pictures. MICA_E_NOT_FOUND: it has no preprocessor_config.json.
- * MICA_E_UNSUPPORTED: the file asks for a step or a filter that Mica lacks. MICA_E_FORMAT: the file is invalid, or
- * makes pictures of another size. Otherwise the errors of mica_image_read. */
+ * MICA_E_UNSUPPORTED: that file requires a step or a filter that Mica lacks. MICA_E_FORMAT: that file is invalid, or
+ * makes pictures of another size. It can also fail as mica_image_read does. */
 MICA_API MICA_CHECKED mica_status mica_foundation_picture(const mica_foundation *model, const char *path,
                                                           float *pixels);
 
 /* --- networks --- */
 
 typedef struct mica_foundation_build {
-  mica_value ids;             /* (B, T) i32 or i64; null: pixels are given */
-  mica_value pixels;          /* (B, channels, picture, picture), normalised pictures; null: ids are given */
-  mica_value lengths;         /* (B) i32: number of valid leading positions per sequence; null: all */
-  mica_value starts;          /* (B, T) i32: first position that each token sees, to pack texts; null: 0; no cache */
+  mica_value ids;     /* (B, T) i32 or i64; null: pixels are given */
+  mica_value pixels;  /* (B, channels, picture, picture), normalised pictures; null: ids are given */
+  mica_value lengths; /* (B) i32: number of valid leading positions per sequence; null: all */
+  /* (B, T) i32: first position that each token attends to, so that several texts can share a row; null: 0. Not with a
+   * cache. */
+  mica_value starts;
   mica_value types;           /* (B, T) i32 or i64: token types, if the model has them (BERT); null: all 0 */
   const mica_kv_cache *cache; /* NULL: each sequence starts with ids, and nothing is kept */
   int64_t layers;             /* number of blocks to build, from the first; 0: all */
-  bool logits_of_last;        /* (B, V) of the last valid position only, else (B, T, V) */
-  /* features (..., C) after the last layer and its norm instead of logits. For pictures (B, context, C), the class
-   * token first; for CLIP's without the norm, as transformers' last_hidden_state. */
+  bool logits_of_last;        /* true: logits (B, V) of the last valid position only; false: (B, T, V) */
+  /* The result is features (..., C) after the last layer and its norm, instead of logits. Features of a picture are (B,
+   * context, C), the class token first. CLIP's features of pictures are without the norm, like last_hidden_state in
+   * transformers. */
   bool hidden;
-  /* In training the backward pass computes blocks again instead of keeping their values (mica_checkpoint): one input
-   * per block stays in memory. */
+  /* In training, keep only the input of each block in memory, and compute the block's values again in the backward pass
+   * (mica_checkpoint). */
   bool recompute;
 } mica_foundation_build;
 
-/* Builds the model's network in nn's graph: f32 logits, or features. Models of the task GENERATE give logits of tokens;
- * models of the task CLASSIFY give logits of classes (B, classes) of a picture or of a text. CLIP gives projected
- * vectors (B, projection) of ids or of pixels, from a text's first end token or a picture's class token. They are not
- * of unit length. Call twice to have both in one graph; parameters of the network of pictures begin with "vision.".
- * Parameters have PyTorch-style names ("layers.3.self_attn.q_proj.weight"), whatever names the files use. Sticky like
- * all builders.
+/* Builds the model's network in nn's graph and returns f32 logits, or features. Models of the task GENERATE give logits
+ * of tokens; models of the task CLASSIFY give logits of classes (B, classes) of a picture or of a text. Parameters have
+ * PyTorch-style names ("layers.3.self_attn.q_proj.weight"), whatever names the files use.
  *
- * In the graph: MICA_E_UNSUPPORTED: logits of a model that has `hidden` features alone, such as BERT without a head;
- * Whisper, whose networks mica/whisper.h builds. MICA_E_INVALID: ids for a model of pictures alone, pixels for a model
- * of texts alone, both, pixels of another shape, or `layers` out of range. Without ids and pixels the result is a null
- * value. */
+ * CLIP gives projected vectors (B, projection) of ids or of pixels, from a text's first end token or a picture's class
+ * token. These vectors are not of unit length. Call the function twice to have both networks in one graph; parameters
+ * of the network of pictures begin with "vision.".
+ *
+ * Errors are recorded in the graph. MICA_E_UNSUPPORTED: logits of a model that only has features, such as BERT without
+ * a head; or Whisper, whose networks mica/whisper.h builds. MICA_E_INVALID: ids for a model that reads only pictures,
+ * pixels for a model that reads only texts, both ids and pixels, pixels of another shape, or `layers` out of range.
+ * Without ids and pixels the result is a null value. */
 MICA_API mica_value mica_foundation_network(mica_nn *nn, const mica_foundation *model,
                                             const mica_foundation_build *build);
 
-/* Has a network keep weights in the form of the files (mica_nn_config.hold): blocks stay blocks, 16 bits stay 16 bits,
- * and kernels widen what they read. They are frozen. Set it before mica_nn_create. The model must outlive the network.
- */
+/* Configures a network to keep weights in the form of the files (mica_nn_config.hold): blocks stay blocks, 16 bits stay
+ * 16 bits, and kernels convert the weights as they read them. These weights are frozen. Call it before mica_nn_create.
+ * The model must outlive the network. */
 MICA_API void mica_foundation_hold(const mica_foundation *model, mica_nn_config *config);
-/* Tensors of these weights, for mica_session_config.parameters: on CPUs they lie in the mapped files. Any number of
- * sessions may use them. mica_foundation_load then reads the other parameters. Fails as mica_nn_bind does. */
+/* Makes tensors of the weights that mica_foundation_hold keeps, for mica_session_config.parameters. On CPUs they use
+ * the memory of the mapped files. Any number of sessions may use them. mica_foundation_load then reads the other
+ * parameters. It fails as mica_nn_bind does. */
 MICA_API MICA_CHECKED mica_status mica_foundation_bind(const mica_foundation *model, const mica_nn *nn,
                                                        mica_engine *engine, mica_bindings **bindings);
 
 /* Reads the model's weights into a session made from nn's graph, after mica_foundation_network. Blocks and 16-bit
  * weights are converted to the parameters' types. Blocks the caller. MICA_E_INVALID: the network was not built from
- * this model. Otherwise the errors of mica_foundation_check and mica_nn_load_from. */
+ * this model. It can also fail as mica_foundation_check and mica_nn_load_from do. */
 MICA_API MICA_CHECKED mica_status mica_foundation_load(const mica_foundation *model, const mica_nn *nn,
                                                        mica_session *session);
 
@@ -296,16 +302,17 @@ typedef struct mica_foundation_write_config {
 
 typedef struct mica_foundation_written {
   size_t tensors, converted; /* tensors in the file; the number of them whose type changed */
-  uint64_t bytes;            /* of all tensors */
+  uint64_t bytes;            /* size of all tensors */
 } mica_foundation_written;
 
 /* Writes a model that generates texts as a GGUF file, from a folder or from another GGUF file. From a folder the file
  * also has tokenizer.json and the chat template, if there are any (mica_tokenizer_gguf_keys). The host needs memory for
  * the new tensors. The file is replaced atomically. config and written may be NULL. Blocks.
  *
- * MICA_E_INVALID: an unknown type; a number is not finite or too large for its block. MICA_E_UNSUPPORTED: a tensor of a
- * type that Mica does not compute with would change; GGUF has no key for something that the folder says; a tokenizer
- * that GGUF cannot have. Otherwise the errors of mica_foundation_check and mica_gguf_write. */
+ * MICA_E_INVALID: config names an unknown type, or a number is not finite or too large for its block.
+ * MICA_E_UNSUPPORTED: a tensor would have to change but has a type that Mica does not compute with, or GGUF cannot
+ * express the tokenizer or a setting of config.json. It can also fail as mica_foundation_check and mica_gguf_write
+ * do. */
 MICA_API MICA_CHECKED mica_status mica_foundation_write(const mica_foundation *model, const char *path,
                                                         const mica_foundation_write_config *config,
                                                         mica_foundation_written *written);
@@ -324,17 +331,18 @@ typedef struct mica_perplexity {
   int64_t window;    /* tokens per window that were used */
 } mica_perplexity;
 
-/* Scores count tokens with the model's f32 logits. Windows do not overlap: window k has tokens [k C, (k + 1) C), the
- * last one has the rest, and a window's first token has no score, since nothing precedes it. This is the strided
- * evaluation of transformers with stride = max_length = C. ids are used as they are: a begin token that the tokenizer
- * adds stands in the first window only. (llama.cpp's perplexity is another number: there each window begins with it,
- * and only the second half of a window is scored.) Losses and sums are f64. Weights keep the form of the files
- * (mica_foundation_hold). The engine and the host need memory for (C, vocabulary) logits. config may be NULL. *result
- * is only written on success. Blocks.
+/* Scores count tokens with the model's f32 logits. Tokens are divided into windows of C = window tokens that do not
+ * overlap: window k has tokens [k C, (k + 1) C), and the last one has the remaining tokens. A window's first token has
+ * no score, since nothing precedes it. This is the strided evaluation of transformers with stride = max_length = C. ids
+ * are used as they are: a begin token that the tokenizer adds is in the first window only. (llama.cpp computes another
+ * number as perplexity: there each window begins with a begin token, and only the second half of a window is scored.)
+ *
+ * Losses and sums are f64. Weights keep the form of the files (mica_foundation_hold). The engine and the host need
+ * memory for (C, vocabulary) logits. config may be NULL. *result is only written on success. Blocks.
  *
  * MICA_E_INVALID: fewer than two tokens, a token outside of the vocabulary, or a window out of range.
- * MICA_E_UNSUPPORTED: the model does not generate text. Otherwise the errors of mica_foundation_network,
- * mica_foundation_bind, mica_foundation_load and mica_adapter_write_to. */
+ * MICA_E_UNSUPPORTED: the model does not generate text. It can also fail as mica_foundation_network,
+ * mica_foundation_bind, mica_foundation_load and mica_adapter_write_to do. */
 MICA_API MICA_CHECKED mica_status mica_foundation_perplexity(mica_engine *engine, const mica_foundation *model,
                                                              const int32_t *ids, size_t count,
                                                              const mica_perplexity_config *config,

@@ -16,11 +16,11 @@
 
 MICA_BEGIN_DECLS
 
-/* How to draw a token from logits. The fields apply in this order. All zeros: draw from softmax(logits). Values other
- * than zero are clamped to 1e-30 to 1e30, so logits below 1e8 stay finite. */
+/* How to draw a token from logits. The fields are applied in this order. All zeros: draw from softmax(logits). Values
+ * other than zero are clamped to 1e-30 to 1e30, so logits below 1e8 stay finite. */
 typedef struct mica_sampling {
-  /* divides positive logits of tokens that the sequence holds, multiplies negative ones (Keskar et al. 2019); 0: 1
-   * (off) */
+  /* For tokens that are already in the sequence, positive logits are divided by this number and negative ones are
+   * multiplied by it (Keskar et al. 2019). 0: 1 (off). */
   double repetition;
   double temperature; /* divides logits; 0: 1; MICA_ZERO: take the likeliest token */
   int64_t top_k;      /* draw from the k likeliest tokens (Fan et al. 2018); 0: all */
@@ -43,17 +43,17 @@ typedef struct mica_generator_config {
   mica_nn_config nn;   /* settings of the networks that block builds; training is ignored */
   int64_t batch;       /* number of sequences; 0: 1 */
   int64_t context;     /* maximum positions of a sequence, including the prompt */
-  /* Tokens to keep if a sequence fills the context: they are read again like a prompt, and the text continues. 0: the
-   * text ends there. Must be less than context. */
+  /* If a sequence fills the context, its last `window` tokens are read again like a prompt, and the text continues. 0:
+   * the text ends there. Must be less than context. */
   int64_t window;
   mica_sampling sampling;
 } mica_generator_config;
 
 typedef struct mica_generator mica_generator;
 
-/* Builds the step that makes one token and the reader of prompts. The reader is planned when first needed, once per
- * power of two of the length. MICA_E_INVALID: a field is out of range; the message names it. Otherwise the errors of
- * the block's graph. Blocks. */
+/* Builds two sessions: one reads prompts, the other generates one token per sequence and run. Runs that read prompts
+ * are planned when first needed, once per power of two of the prompts' length. Blocks. MICA_E_INVALID: a field is out
+ * of range; the message names it. It can also fail with an error that `block` recorded in its graph. */
 MICA_API MICA_CHECKED mica_status mica_generator_create(mica_engine *engine, const mica_generator_config *config,
                                                         mica_generator **generator);
 /* NULL is a no-op. */
@@ -61,19 +61,21 @@ MICA_API void mica_generator_destroy(mica_generator *generator);
 
 /* Starts new sequences. Sequence b is the first lengths[b] tokens in row b of ids (batch, row). Queues the run that
  * reads them. If window is set, a prompt longer than the context is cut to its last `window` tokens. MICA_E_INVALID: a
- * sequence is empty, longer than its row, or without a window longer than the context, or an id is outside the
- * vocabulary; the message names it. */
+ * sequence is empty or longer than its row, a sequence is longer than the context and window is 0, or an id is outside
+ * of the vocabulary; the message names it. */
 MICA_API MICA_CHECKED mica_status mica_generator_prompt(mica_generator *generator, const int32_t *ids,
                                                         const int32_t *lengths, int64_t row);
 /* Writes the next token of each sequence. Waits for it while the device computes the token after it. MICA_E_STATE:
- * there is no prompt, or a sequence fills the context and window is 0. After any other error, give a prompt again. */
+ * there is no prompt, or a sequence fills the context and window is 0. After any other error, call
+ * mica_generator_prompt again. */
 MICA_API MICA_CHECKED mica_status mica_generator_next(mica_generator *generator, int32_t *ids);
 
 /* Size of the vocabulary: the last dimension of the block's logits. */
 MICA_API int64_t mica_generator_vocabulary(const mica_generator *generator);
-/* Number of tokens that mica_generator_next can still make: context + 1, less the tokens of the longest sequence. */
+/* Number of tokens that mica_generator_next can still write: context + 1 minus the tokens of the longest sequence. */
 MICA_API int64_t mica_generator_room(const mica_generator *generator);
-/* Session of the step, and session that reads prompts, to inspect plans and launches. The generator owns them. */
+/* Return the session that generates tokens, and the session that reads prompts, for inspection of their plans and
+ * launches. The generator owns them. */
 MICA_API mica_session *mica_generator_session(mica_generator *generator);
 MICA_API mica_session *mica_generator_prompt_session(mica_generator *generator);
 
@@ -100,25 +102,28 @@ typedef struct mica_beam_config {
   int64_t beams;         /* hypotheses kept per source; 0: 1 (greedy) */
   int64_t context;       /* maximum tokens of a source, and of a target including its end */
   int32_t begin, end;    /* tokens before a target and after it */
-  double length_penalty; /* a in score = log probability / (number of tokens, including the end)^a; 0: 0 */
+  double length_penalty; /* a in score = log probability / (number of tokens, including the end)^a */
 } mica_beam_config;
 
-/* Beam search on the device. A step extends each hypothesis by every token and keeps the best `beams` per source. On
- * equal scores, the better hypothesis wins, then the smaller token. A finished hypothesis stays in the beam unchanged.
- * The search ends when all hypotheses of the beam are finished. A step copies the caches of keys and values to the
- * hypotheses that are kept. It needs no feeds and one small download. Growing targets cause no planning, build or
- * allocation. */
+/* Beam search on the device. A step extends each hypothesis by every token and keeps the best `beams` extensions per
+ * source. Of extensions with equal scores, the one whose hypothesis ranked higher before the step wins, then the one
+ * with the smaller token. A finished hypothesis stays in the beam unchanged. The search ends when all hypotheses of the
+ * beam are finished.
+ *
+ * A step also copies the caches of keys and values from the old hypotheses to the new ones. It needs no feeds and one
+ * small download. Growing targets cause no planning, build or allocation. */
 typedef struct mica_beam_search mica_beam_search;
 
-/* Builds the step. The readers of sources are planned when first needed, one per power of two of the length.
- * MICA_E_INVALID: a field is out of range; the message names it. Otherwise the errors of the block's graph. Blocks. */
+/* Builds the session that does a step. Runs that read sources are planned when first needed, once per power of two of
+ * the sources' length. Blocks. MICA_E_INVALID: a field is out of range; the message names it. It can also fail with an
+ * error that `block` recorded in its graph. */
 MICA_API MICA_CHECKED mica_status mica_beam_search_create(mica_engine *engine, const mica_beam_config *config,
                                                           mica_beam_search **search);
 /* NULL is a no-op. */
 MICA_API void mica_beam_search_destroy(mica_beam_search *search);
 
-/* Results: `beams` hypotheses per source, best first, for `count` sources (mica_beam_search_run). The caller owns the
- * arrays. */
+/* Arrays of the caller, to which mica_beam_search_run writes `beams` hypotheses for each of `count` sources, best
+ * first. */
 typedef struct mica_beam_found {
   int32_t *ids;     /* (count, beams, context): tokens without the end */
   int32_t *lengths; /* (count, beams) */
@@ -133,7 +138,7 @@ MICA_API MICA_CHECKED mica_status mica_beam_search_run(mica_beam_search *search,
                                                        const int32_t *lengths, int64_t row, const int32_t *limits,
                                                        int64_t count, const mica_beam_found *found);
 
-/* Session of the step. The search owns it. */
+/* Returns the session that does a step. The search owns it. */
 MICA_API mica_session *mica_beam_search_session(mica_beam_search *search);
 
 MICA_END_DECLS

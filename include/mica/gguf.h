@@ -4,8 +4,8 @@
  *   if (mica_gguf_open("SmolLM2-135M-Instruct.Q4_1.gguf", &file) != MICA_OK) ...
  *   int64_t layers = mica_gguf_integer(mica_gguf_find(file, "llama.block_count"), 0);
  *
- * A file is mapped, and its header is checked when it is opened. mica/weights.h says what may happen to a mapped file.
- * Functions that read values accept NULL, which mica_gguf_find returns for a missing key.
+ * A file is mapped, and its header is checked when it is opened. mica/weights.h says what happens if a mapped file is
+ * changed. Functions that read values accept NULL, which mica_gguf_find returns for a missing key.
  *
  * The format: "GGUF", version, number of tensors, number of keys; the keys; names, shapes (innermost dimension first),
  * types and offsets of tensors; their data, each aligned to "general.alignment" (32 if the key is missing). All numbers
@@ -55,7 +55,7 @@ typedef struct mica_gguf_text {
 /* A key with its value: one element, or an array of `count` elements of one kind. */
 typedef struct mica_gguf_value {
   const char *key;     /* UTF-8 with a zero at the end; NULL for an array within an array */
-  mica_gguf_kind kind; /* of the elements */
+  mica_gguf_kind kind; /* kind of the elements */
   bool array;          /* false: count is 1 */
   size_t count;
   /* Elements in the host's byte order, at any address. TEXT: mica_gguf_text[count]; ARRAY: mica_gguf_value[count]. */
@@ -64,12 +64,13 @@ typedef struct mica_gguf_value {
 
 typedef struct mica_gguf mica_gguf;
 
-/* Maps a file and checks its whole header. If the name ends in "-00001-of-0000N.gguf", opens all N shards; the keys are
- * the first shard's. MICA_E_NOT_FOUND, MICA_E_IO. MICA_E_FORMAT names file and reason:
+/* Maps a file and checks its whole header. If the name ends in "-00001-of-0000N.gguf", opens all N shards; only the
+ * keys of the first shard are used. MICA_E_NOT_FOUND, MICA_E_IO. MICA_E_FORMAT: one of these cases; the message names
+ * file and reason:
  *
  *   - wrong magic bytes, a version other than 2 and 3, a big-endian file
  *   - counts above what the bytes can hold; texts or arrays past the end; arrays nested more than 4 deep
- *   - a key or name that occurs twice, is empty, is not UTF-8, or is longer than 65,535 or 64 bytes
+ *   - a key or name that occurs twice, is empty or is not UTF-8; a key above 65,535 bytes, a name above 64 bytes
  *   - a bool other than 0 and 1, an unknown kind or type
  *   - a rank above 4, a size that overflows, a row that is not a whole number of blocks
  *   - an alignment that is not a power of two up to 4,096; tensors that are not aligned, overlap, or end past the file
@@ -78,43 +79,45 @@ typedef struct mica_gguf mica_gguf;
  * Types that Mica does not compute with (IQ4_XS, ...) can be opened and listed. */
 MICA_API MICA_CHECKED mica_status mica_gguf_open(const char *path, mica_gguf **file);
 
-/* Opens a file's content in memory, which must stay valid until it is closed. One shard only. Error messages use
- * `name`. */
+/* Opens the content of a GGUF file that is in memory. It must be a single shard, and the memory must stay valid until
+ * mica_gguf_close. Error messages use `name`. */
 MICA_API MICA_CHECKED mica_status mica_gguf_open_memory(const char *name, const void *data, size_t bytes,
                                                         mica_gguf **file);
 
 /* Closes a file. Values, entries and texts become invalid. NULL is a no-op. */
 MICA_API void mica_gguf_close(mica_gguf *file);
 
-/* Number of keys, and key number `index` in the file's order; NULL if index is too large. */
+/* The number of keys, and key number `index` in the file's order; NULL if index is too large. */
 MICA_API size_t mica_gguf_key_count(const mica_gguf *file);
 MICA_API const mica_gguf_value *mica_gguf_key_at(const mica_gguf *file, size_t index);
 /* Value of a key; NULL if the key is missing. */
 MICA_API const mica_gguf_value *mica_gguf_find(const mica_gguf *file, const char *key);
 
-/* Element `index` of a value. The result is 0, "" or NULL if the element does not exist or has another kind; check
- * mica_gguf_value.kind if this matters. */
+/* These functions return element `index` of a value. The result is 0, "" or NULL if the element does not exist or has
+ * another kind; check mica_gguf_value.kind if this matters. */
 
-/* Integers and bools. U64 above 2^63 - 1 become that number; floats give 0. */
+/* For integers and bools. U64 values above 2^63 - 1 become 2^63 - 1; floats give 0. */
 MICA_API int64_t mica_gguf_integer(const mica_gguf_value *value, size_t index);
-/* All numbers and bools. Integers above 2^53 are rounded. */
+/* For all numbers and bools. Integers above 2^53 are rounded. */
 MICA_API double mica_gguf_number(const mica_gguf_value *value, size_t index);
 MICA_API mica_gguf_text mica_gguf_text_at(const mica_gguf_value *value, size_t index);
-/* Array within an array. */
+/* For arrays within an array. */
 MICA_API const mica_gguf_value *mica_gguf_array_at(const mica_gguf_value *value, size_t index);
 
-/* Tensors in the file's order, beginning with the first shard; NULL if index is too large. */
+/* The number of tensors, and tensor number `index` in the file's order, beginning with the first shard; NULL if index
+ * is too large. */
 MICA_API size_t mica_gguf_tensor_count(const mica_gguf *file);
 MICA_API const mica_weight_entry *mica_gguf_tensor(const mica_gguf *file, size_t index);
 
-/* Open files: one, or one per shard; NULL if index is too large. */
+/* The number of open files (one, or one per shard), and file number `index`; NULL if index is too large. */
 MICA_API size_t mica_gguf_file_count(const mica_gguf *file);
 MICA_API const mica_weight_file *mica_gguf_file_at(const mica_gguf *file, size_t index);
 
-/* Writes a file of version 3 with these keys and tensors, in this order, like gguf-py's GGUFWriter; equal input gives
- * equal bytes. The file is replaced atomically (mica_file_write). The key "general.alignment", U32, sets the alignment.
- * An entry's `type` is only used if dtype is MICA_DTYPE_COUNT and block MICA_BLOCK_NONE. MICA_E_INVALID: mica_gguf_open
- * would refuse the result, the format lacks a dtype (BOOL, unsigned), or bytes do not match. MICA_E_IO. */
+/* Writes a file of version 3, with the keys and tensors in the given order, laid out as gguf-py's GGUFWriter does.
+ * Equal input gives equal bytes. The file is replaced atomically (mica_file_write). The key "general.alignment", U32,
+ * sets the alignment. An entry's `type` is only used if dtype is MICA_DTYPE_COUNT and block MICA_BLOCK_NONE.
+ * MICA_E_INVALID: mica_gguf_open would refuse the result, the format lacks a dtype (BOOL, unsigned), or an entry's
+ * bytes do not match its shape. MICA_E_IO. */
 MICA_API MICA_CHECKED mica_status mica_gguf_write(const char *path, const mica_gguf_value *keys, size_t key_count,
                                                   const mica_weight_entry *tensors, size_t tensor_count);
 
@@ -127,7 +130,8 @@ MICA_API MICA_CHECKED mica_status mica_gguf_keys_create(mica_gguf_keys **keys);
 MICA_API void mica_gguf_keys_destroy(mica_gguf_keys *keys);
 /* Adds a copy of a value, also of one from an open file. MICA_E_INVALID: NULL, or an unknown kind. */
 MICA_API MICA_CHECKED mica_status mica_gguf_keys_add(mica_gguf_keys *keys, const mica_gguf_value *value);
-/* Add one element: TEXT, U32, F32 and BOOL. MICA_E_INVALID: an integer outside 0 to 2^32 - 1. */
+/* Add a key with one element, of the kind TEXT, U32, F32 and BOOL respectively. MICA_E_INVALID: an integer outside 0 to
+ * 2^32 - 1. */
 MICA_API MICA_CHECKED mica_status mica_gguf_keys_add_text(mica_gguf_keys *keys, const char *key, const char *text);
 MICA_API MICA_CHECKED mica_status mica_gguf_keys_add_integer(mica_gguf_keys *keys, const char *key, int64_t number);
 MICA_API MICA_CHECKED mica_status mica_gguf_keys_add_real(mica_gguf_keys *keys, const char *key, double number);

@@ -1,4 +1,4 @@
-/* mica/grammar.h: tokens that keep a text inside of a JSON schema or a regular expression.
+/* mica/grammar.h: restrict a model's tokens so that its text satisfies a JSON schema or matches a regular expression.
  *
  *   const mica_grammar_config config = {.ends = &end, .end_count = 1};
  *   mica_grammar_create_schema(schema, bytes, tokenizer, &config, &grammar);
@@ -9,8 +9,9 @@
  *   }
  *
  * A grammar is an automaton over bytes, and a state in it. A mask has a bit per token of the vocabulary: 1 if the text
- * may go on with the bytes of the token. Tokens may begin and end anywhere: inside of a number, of an escape, of a
- * character's UTF-8. Whatever a mask allows, the text can be finished: branches that lead nowhere are removed first.
+ * may continue with the bytes of the token. Tokens may begin and end anywhere: inside a number, an escape or the UTF-8
+ * bytes of a character. Every text that the masks allow can be completed, because branches of the automaton that cannot
+ * reach an end are removed when the grammar is created.
  *
  * Special tokens are never allowed, except those in `ends`, where the text may end.
  *
@@ -27,10 +28,10 @@
 MICA_EXPERIMENTAL
 MICA_BEGIN_DECLS
 
-/* Blanks between the tokens of JSON.
+/* Blanks that are allowed between the elements of JSON syntax.
  *
- * SHORT  nothing, one space, or one or two line breaks with up to 20 spaces or tabs: a model that only writes blanks
- *        gets no further
+ * SHORT  none, one space, or one or two line breaks with up to 20 spaces or tabs; so a model cannot write blanks for
+ *        ever
  * NONE   none: {"a":1}
  * ANY    all that JSON allows, except before and after the whole text */
 #define MICA_GRAMMAR_BLANKS_LIST(X)                                                                                    \
@@ -52,23 +53,25 @@ typedef struct mica_grammar_config {
 
 typedef struct mica_grammar mica_grammar;
 
-/* Texts that satisfy a JSON schema, itself JSON of at most 1 MiB; {"type": "object"} allows any object. The tokeniser
- * must outlive the grammar; NULL means 256 tokens, the bytes. config may be NULL.
+/* Creates a grammar of the texts that satisfy a JSON schema. The schema is JSON of at most 1 MiB; {"type": "object"}
+ * allows any object. docs/foundation/grammars.md lists the keywords. The tokeniser must outlive the grammar; NULL means
+ * a vocabulary of 256 tokens, one per byte. config may be NULL.
  *
- * Texts are written one way: the members of an object in the order of "properties", then those that only "required"
- * names, then others; characters are escaped only if JSON demands it; a number with bounds has no exponent. So that a
- * number ends, it has at most 20 digits before the point (more if its bounds have more), 20 after it and 3 in its
- * exponent, unless "multipleOf" is above 2000.
- * docs/foundation/grammars.md has the keywords. Numbers that JSON schema calls integers are written without a point.
+ * The grammar allows only one way to write a value. Members of an object are in the order of "properties", then come
+ * the members that only "required" names, then others. Characters are escaped only if JSON demands it. A number with
+ * bounds has no exponent, and an integer has no point. To keep numbers finite in length, they have at most 20 digits
+ * before the point (more if their bounds have more), 20 after it and 3 in the exponent, unless "multipleOf" is above
+ * 2000.
  *
- * MICA_E_FORMAT if the schema is not JSON. MICA_E_UNSUPPORTED for a keyword that Mica does not have, for a reference
- * outside of the schema and for more than 100,000 states; MICA_E_INVALID for a keyword with a wrong value, for
- * references that lead back to themselves and if nothing satisfies the schema; all with the path: "#/properties/a". */
+ * MICA_E_FORMAT: the schema is not JSON. MICA_E_UNSUPPORTED: a keyword that Mica does not have, a reference to another
+ * document, or more than 100,000 states. MICA_E_INVALID: a keyword has a wrong value, references form a cycle without a
+ * value between them, or no value satisfies the schema. The message gives the path in the schema: "#/properties/a". */
 MICA_API MICA_CHECKED mica_status mica_grammar_create_schema(const char *json, size_t bytes,
                                                              const mica_tokenizer *tokenizer,
                                                              const mica_grammar_config *config, mica_grammar **grammar);
-/* Texts that match a regular expression from begin to end. It has JavaScript's syntax, without assertions inside of it,
- * back references and \p. MICA_E_FORMAT or MICA_E_UNSUPPORTED with the byte of the pattern. */
+/* Creates a grammar of the texts that match a regular expression as a whole. The syntax is JavaScript's, without back
+ * references, \p, and assertions in the middle of the pattern. MICA_E_FORMAT: a syntax error. MICA_E_UNSUPPORTED: a
+ * feature that is not supported. The message gives the byte of the pattern. */
 MICA_API MICA_CHECKED mica_status mica_grammar_create_regex(const char *pattern, size_t bytes,
                                                             const mica_tokenizer *tokenizer,
                                                             const mica_grammar_config *config, mica_grammar **grammar);
@@ -76,14 +79,15 @@ MICA_API void mica_grammar_destroy(mica_grammar *grammar);
 
 /* Words of 32 bits in a mask: (size of the vocabulary + 31) / 32. */
 MICA_API size_t mica_grammar_mask_words(const mica_grammar *grammar);
-/* Token t is bit t % 32 of word t / 32, as mica_sampler_draw reads it. `mask` has mica_grammar_mask_words words. Where
- * the text must end, and after a token of `ends`, only bits of `ends` are set. MICA_E_UNSUPPORTED if the text must go
- * on and no token of the vocabulary continues it, and if the text is too ambiguous. */
+/* Writes the mask of tokens that may come next: token t is bit t % 32 of word t / 32, as mica_sampler_draw reads it.
+ * `mask` has mica_grammar_mask_words words. If the text must end here, and after a token of `ends`, only bits of `ends`
+ * are set. MICA_E_UNSUPPORTED: the text must continue but no token of the vocabulary continues it, or the text has too
+ * many possible readings. */
 MICA_API MICA_CHECKED mica_status mica_grammar_mask(mica_grammar *grammar, uint32_t *mask);
-/* Appends a token. MICA_E_INVALID for a token that the mask does not allow; the grammar does not change then. */
+/* Appends a token. MICA_E_INVALID: the mask does not allow the token; then the grammar does not change. */
 MICA_API MICA_CHECKED mica_status mica_grammar_accept(mica_grammar *grammar, int32_t token);
-/* Appends bytes, for texts that are not made of tokens. MICA_E_INVALID if a byte is not allowed (the message has the
- * first one); the grammar does not change then. */
+/* Appends bytes, for texts that are not made of tokens. MICA_E_INVALID: a byte is not allowed (the message gives the
+ * first one); then the grammar does not change. */
 MICA_API MICA_CHECKED mica_status mica_grammar_accept_text(mica_grammar *grammar, const char *text, size_t bytes);
 /* True if the text may end here. */
 MICA_API bool mica_grammar_may_end(const mica_grammar *grammar);

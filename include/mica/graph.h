@@ -38,12 +38,13 @@ MICA_API MICA_CHECKED mica_status mica_graph_create(mica_graph **graph);
 /* Destroys a graph. Sessions made from it keep what they need. NULL is a no-op. */
 MICA_API void mica_graph_destroy(mica_graph *graph);
 
-/* First error of a builder, or MICA_OK; and its message, "" for MICA_OK. The message names the op, shapes, and names of
- * values that have one. */
+/* Return the first error of a builder, or MICA_OK, and the message of this error, "" for MICA_OK. The message has the
+ * name of the op, shapes, and the names of values that have one. */
 MICA_API MICA_CHECKED mica_status mica_graph_status(const mica_graph *graph);
 MICA_API const char *mica_graph_message(const mica_graph *graph);
-/* Records an error like a builder, for your own functions that build: layers, steps, hooks. The first error of a graph
- * stays. Returns the null value. sentence NULL: the name of the status. status MICA_OK counts as MICA_E_INVALID. */
+/* Records an error in a graph as builders do. Call it in your own functions that build parts of graphs: layers, steps,
+ * hooks. If the graph already has an error, that one stays. Returns the null value. sentence NULL: the name of the
+ * status. A status MICA_OK is recorded as MICA_E_INVALID. */
 MICA_API mica_value mica_graph_fail(mica_graph *graph, mica_status status, const char *sentence);
 
 /* A tensor that the caller feeds at each run. Dimensions may be MICA_DYNAMIC. Names must be unique among inputs and
@@ -77,8 +78,9 @@ MICA_API const char *mica_value_name(mica_value value);
 
 /* Adds the gradients grads[i] = d loss / d wrt[i] as new values of the graph, with wrt[i]'s shape and dtype. loss must
  * have one element. The gradient is zero if loss does not depend on wrt[i]. Gradients can be differentiated again.
- * MICA_E_UNSUPPORTED: an op on the path has no gradient; the message names it. MICA_E_SHAPE, MICA_E_DTYPE: loss has not
- * one element, or is not float. After a failure grads are null, and the graph has the error too. */
+ * MICA_E_UNSUPPORTED: an op between wrt[i] and loss has no gradient; the message names it. MICA_E_SHAPE: loss does not
+ * have exactly one element. MICA_E_DTYPE: loss is not a float. After a failure grads are null values, and the error is
+ * also recorded in the graph. */
 MICA_API MICA_CHECKED mica_status mica_gradients(mica_value loss, const mica_value *wrt, size_t count,
                                                  mica_value *grads);
 
@@ -90,7 +92,7 @@ MICA_API mica_value mica_checkpoint(mica_value value);
 MICA_API mica_value mica_stop_gradient(mica_value value);
 
 typedef enum mica_dump_format { MICA_DUMP_FORMAT_TEXT, MICA_DUMP_FORMAT_GRAPHVIZ } mica_dump_format;
-/* Writes the graph as text, one line per node with all its results, or as Graphviz. *text is the caller's to
+/* Writes the graph as text, one line per node with all its results, or as Graphviz. The caller frees *text with
  * mica_free. */
 MICA_API MICA_CHECKED mica_status mica_graph_dump(const mica_graph *graph, mica_dump_format format, char **text);
 

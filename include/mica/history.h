@@ -47,8 +47,9 @@ MICA_API double mica_history_get(const mica_history *history, size_t row, const 
 
 /* Writes a line of names, then one line per row. */
 MICA_API MICA_CHECKED mica_status mica_history_write(const mica_history *history, const char *path);
-/* Reads a history to continue it. *history is the caller's to mica_history_destroy. Columns may be in any order; fields
- * of further columns that are not numbers become NaN. MICA_E_FORMAT: a line is malformed; the message names it. */
+/* Reads a history, so that more rows can be added. The caller destroys *history with mica_history_destroy. Columns may
+ * be in any order. Fields that are not numbers become NaN in columns that MICA_HISTORY_LIST does not have.
+ * MICA_E_FORMAT: a line is malformed; the message names it. */
 MICA_API MICA_CHECKED mica_status mica_history_read(const char *path, mica_history **history);
 
 /* --- TensorBoard --- */
@@ -60,10 +61,10 @@ struct mica_graph;
 /* Creates a file events.out.tfevents.* in the folder, and the folder if it is missing. A resumed run adds another file;
  * TensorBoard reads all of them. */
 MICA_API MICA_CHECKED mica_status mica_events_create(const char *folder, mica_events **events);
-/* Appends a record and passes it to the operating system. Readers skip a record that was cut off by a kill. MICA_E_IO:
- * it could not be written. */
+/* Appends a value and passes it to the operating system. If the process is killed while it writes, readers skip the
+ * incomplete record. MICA_E_IO: it could not be written. */
 MICA_API MICA_CHECKED mica_status mica_events_scalar(mica_events *events, const char *tag, int64_t step, double value);
-/* A text in Markdown. This function and the following ones return the statuses of mica_events_scalar. */
+/* Appends a text in Markdown. This function and the following ones can fail as mica_events_scalar does. */
 MICA_API MICA_CHECKED mica_status mica_events_text(mica_events *events, const char *tag, int64_t step,
                                                    const char *text);
 
@@ -72,14 +73,14 @@ typedef struct mica_events_picture {
   size_t bytes;
   int32_t height, width, channels; /* channels: 1 to 4 */
 } mica_events_picture;
-/* MICA_E_SHAPE: a size below 1, or more than 4 channels. */
+/* Appends a picture. MICA_E_SHAPE: a size below 1, or more than 4 channels. */
 MICA_API MICA_CHECKED mica_status mica_events_image(mica_events *events, const char *tag, int64_t step,
                                                     const mica_events_picture *picture);
-/* How the values are distributed. NaN and infinities are left out. */
+/* Appends a histogram of the values. NaN and infinities are left out. */
 MICA_API MICA_CHECKED mica_status mica_events_histogram(mica_events *events, const char *tag, int64_t step,
                                                         const float *values, size_t count);
-/* The graph, for TensorBoard's Graphs page; the last one of a file counts. Operations are in the scope of the first
- * parameter that they read. If the graph has an error, its status is returned. */
+/* Appends the graph, for TensorBoard's Graphs page, which shows the last graph of a file. Operations are in the scope
+ * of the first parameter that they read. If the graph has an error, its status is returned. */
 MICA_API MICA_CHECKED mica_status mica_events_graph(mica_events *events, const struct mica_graph *graph);
 /* NULL is a no-op. */
 MICA_API void mica_events_close(mica_events *events);

@@ -21,9 +21,9 @@ MICA_BEGIN_DECLS
 /* A kernel. The engine owns it; it lives as long as the engine. */
 typedef struct mica_kernel mica_kernel;
 
-/* Builds the __kernel function `name` of an OpenCL C 1.2 source. It is taken from this engine, else from the disk
- * cache, else compiled, which blocks. options are for the compiler, such as "-DSTEP=4"; may be NULL. name and source
- * are copied. MICA_E_BUILD: the message holds the compiler's output. */
+/* Builds the __kernel function `name` of an OpenCL C 1.2 source. If this engine has built it before, or the disk cache
+ * has it, it is not compiled again. Blocks if it must be compiled. options are for the compiler, such as "-DSTEP=4",
+ * and may be NULL. name and source are copied. MICA_E_BUILD: the message has the compiler's output. */
 MICA_API MICA_CHECKED mica_status mica_kernel_build(mica_engine *engine, const char *name, const char *source,
                                                     const char *options, mica_kernel **kernel);
 
@@ -44,7 +44,7 @@ typedef struct mica_arg {
   } value;
 } mica_arg;
 
-/* Arguments of a launch; each is a mica_arg: MICA_ARG_INT(n). */
+/* The macros below make the arguments of a launch; each is a mica_arg, for example MICA_ARG_INT(n). */
 static inline mica_arg mica_arg_of(mica_arg_kind kind, const mica_tensor *tensor, int64_t integer, double real) {
   mica_arg arg;
   arg.kind = kind;

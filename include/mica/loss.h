@@ -54,7 +54,7 @@ MICA_API mica_value mica_quantile_loss(mica_value prediction, mica_value target,
 typedef struct mica_binary_focal_config {
   mica_loss_reduction reduction;
   double gamma; /* 0: 2; MICA_ZERO: 0 */
-  double alpha; /* weight of ones; zeros have 1 - alpha; 0: 0.25; negative: both have 1 */
+  double alpha; /* weight of targets 1; targets 0 have the weight 1 - alpha. 0: 0.25; negative: both weights are 1 */
 } mica_binary_focal_config;
 
 /* Binary focal loss per element (Lin et al. 2017): binary cross entropy times alpha_t (1 - p_t)^gamma. p_t is the
@@ -67,25 +67,29 @@ typedef struct mica_arcface_config {
   double margin; /* m in the formula, in radians, below 1.5; 0: 0.5; MICA_ZERO: 0 */
 } mica_arcface_config;
 
-/* ArcFace (Deng et al. 2019): cross entropy of the logits s cos(a_k), with a margin for the target y: s cos(a_y + m).
- * cosines (N, C) float: of the angle between an embedding and the weights of a class, both of length 1. target i32 or
- * i64 (N). Beyond a_y = pi - m, where cos(a_y + m) would rise again, the target's logit is s (cos(a_y) - m sin(m)).
- * config may be NULL. */
+/* ArcFace (Deng et al. 2019): cross entropy of the logits s cos(a_k), where a_k is the angle between an embedding and
+ * the weights of class k. The logit of the target y has a margin m: s cos(a_y + m). If a_y is above pi - m, where
+ * cos(a_y + m) would rise again, it is s (cos(a_y) - m sin(m)). cosines (N, C) float are the cos(a_k): products of
+ * embeddings and class weights of length 1. target i32 or i64 (N). config may be NULL. */
 MICA_API mica_value mica_arcface(mica_value cosines, mica_value target, const mica_arcface_config *config);
 
-/* Triplet loss (Schroff et al. 2015) over all triplets of a batch: per sample a, the sum over samples p of its class
- * and samples n of others of max(0, margin + cos(a, n) - cos(a, p)). x (N, E) float: embeddings of length 1; target i32
- * or i64 (N). *counts (may be NULL) receives the number of each sample's terms above 0, f32 (N). The sum of losses over
- * the sum of counts is the mean of Hermans et al. (2017): triplets whose term is 0 do not lower the mean of the others.
- * Result (N). Work and memory grow as N^3. */
+/* Triplet loss (Schroff et al. 2015) over all triplets of a batch. The loss of sample a is the sum of
+ *
+ *   max(0, margin + cos(a, n) - cos(a, p))    over all samples p of a's class and n of other classes
+ *
+ * x (N, E) float: embeddings of length 1; target i32 or i64 (N). The result is (N). *counts (may be NULL) receives the
+ * number of each sample's terms above 0, f32 (N). The sum of losses divided by the sum of counts is the mean of Hermans
+ * et al. (2017), which leaves out triplets whose term is 0. Work and memory grow as N^3. */
 MICA_API mica_value mica_triplet(mica_value x, mica_value target, double margin, mica_value *counts);
 
-/* GE2E (Wan et al. 2018, softmax): cross entropy of the logits scale cos(x, c_k), with c_k the mean embedding of class
- * k in the batch; for the sample's own class, of its other samples. Classes that are not in the batch are left out, and
- * a sample alone in its class has a loss of 0. The paper's bias is left out, because it does not change the softmax.
+/* GE2E (Wan et al. 2018, softmax): cross entropy of the logits scale cos(x, c_k). c_k is the mean embedding of class k
+ * in the batch; for the class of sample x, it is the mean of the other samples of this class. Classes that are not in
+ * the batch are left out, and a sample alone in its class has a loss of 0. The paper's bias is left out, because it
+ * does not change the softmax.
  *
  * x (N, E) float: embeddings of length 1. target i32 or i64 (N), from 0 to classes - 1. scale (1) f32, usually learned
- * and above 0. *counts (may be NULL) receives 1 for each sample that counts, else 0, f32 (N). Result (N). */
+ * and above 0. *counts (may be NULL) receives 0 for each sample that is alone in its class, else 1, f32 (N). The result
+ * is (N). */
 MICA_API mica_value mica_ge2e(mica_value x, mica_value target, int64_t classes, mica_value scale, mica_value *counts);
 
 /* Intersection over union of boxes x0 y0 x1 y1 on the last axis; 0 for two boxes without area. a, b (..., 4) broadcast;
@@ -96,9 +100,10 @@ MICA_API mica_value mica_iou(mica_value a, mica_value b);
 MICA_API mica_value mica_giou(mica_value a, mica_value b);
 
 typedef struct mica_ctc_config {
-  mica_loss_reduction reduction; /* MEAN: mean over n of the loss divided by max(S_n, 1), as in PyTorch */
-  int64_t blank;                 /* class of the blank */
-  bool zero_infinity;            /* infinite losses become 0 */
+  /* MEAN: each loss is divided by its target's length (0: by 1), then averaged, as in PyTorch */
+  mica_loss_reduction reduction;
+  int64_t blank;      /* class of the blank */
+  bool zero_infinity; /* infinite losses become 0 */
 } mica_ctc_config;
 
 /* Connectionist temporal classification (Graves et al. 2006): -log of the target's probability, summed over all its
@@ -108,8 +113,8 @@ typedef struct mica_ctc_config {
  * Only the first target_lengths labels count; they must be in 0 to C - 1 and not the blank. T, N and S may be dynamic.
  *
  * The loss is infinite, with gradient 0, if the target has no alignment: fewer frames than labels plus repeats, a label
- * out of range, or -inf logits. It is computed in log space, in f32 for 16-bit types, in a fixed order. Differentiable
- * once, by the logits. config may be NULL. */
+ * out of range, or -inf logits. It is computed in log space, in f32 for 16-bit types, in a fixed order. It can be
+ * differentiated once, with respect to the logits. config may be NULL. */
 MICA_API mica_value mica_ctc_loss(mica_value logits, mica_value targets, mica_value logit_lengths,
                                   mica_value target_lengths, const mica_ctc_config *config);
 
