@@ -22,8 +22,8 @@ typedef struct mica_metric_value {
   double value;
 } mica_metric_value;
 
-/* The loss, a mean over what its weight counts, and further metrics by name, in the order added. Plain data that may be
- * copied. */
+/* The loss, which is a weighted mean (mica_metric), and further metrics by name, in the order added. Plain data that
+ * may be copied. */
 typedef struct mica_metrics {
   int64_t samples;
   double loss;
@@ -41,9 +41,11 @@ MICA_API double mica_metrics_get(const mica_metrics *metrics, const char *name);
 
 /* A metric of a batch, as values of the graph: sum / weight, both f32. Each is summed over batches before the division.
  *
- * Both are scalars, or (K) with K names in `parts`. Then NAME_PART is the quotient of each part, and NAME the mean over
- * the parts with a weight other than 0. With a null weight the metric is a sum of any shape, such as a confusion
- * matrix. It is computed in tests only and read with mica_trainer_sum. */
+ * Both are scalars, or (K) with K names in `parts`. With `parts`, NAME_PART is the quotient of each part, and NAME the
+ * mean over the parts with a weight other than 0.
+ *
+ * If weight is null, the metric is a sum of any shape, such as a confusion matrix. Such a metric is computed in tests
+ * only and read with mica_trainer_sum. */
 typedef struct mica_metric {
   const char *name;
   mica_value sum, weight;
@@ -52,9 +54,10 @@ typedef struct mica_metric {
 
 /* Mean over the elements of a value: their sum, and their number as weight. */
 MICA_API mica_metric mica_metric_mean(const char *name, mica_value elements);
-/* Dice coefficient and intersection over union per class, over all valid elements. With p the elements whose largest
- * logit is the class, and t those with this target: 2 |p t| / (|p| + |t|) and |p t| / (|p| + |t| - |p t|). logits (N,
- * K, ...), target i32 or i64 (N, ...). Targets outside 0 to K - 1 are ignored. parts: K names. */
+/* Dice coefficient 2 |p t| / (|p| + |t|), and intersection over union |p t| / (|p| + |t| - |p t|), per class. p is the
+ * set of elements whose largest logit is the class's, t the set of elements whose target is the class, and p t their
+ * intersection. logits (N, K, ...), target i32 or i64 (N, ...). Elements with a target outside 0 to K - 1 are ignored.
+ * parts: K names. */
 MICA_API mica_metric mica_metric_dice(const char *name, mica_value logits, mica_value target, const char *const *parts);
 MICA_API mica_metric mica_metric_iou(const char *name, mica_value logits, mica_value target, const char *const *parts);
 /* 1 per sample if the largest logit on axis 1 is the target, else 0. logits (N, C, ...); target i32 or i64 (N, ...), or
@@ -83,8 +86,8 @@ MICA_API void mica_confusion_scores(const int64_t *confusion, int64_t classes, m
 MICA_API MICA_CHECKED mica_status mica_average_precision(const float *scores, const uint8_t *truths, size_t count,
                                                          double *precision);
 
-/* A point of an ROC curve: with samples of a score of at least `threshold` accepted, the share of negative samples that
- * are accepted, and of positive ones. */
+/* A point of an ROC curve. If samples with a score of at least `threshold` are accepted, false_rate is the share of
+ * negative samples that are accepted, and true_rate the share of positive ones. */
 typedef struct mica_roc_point {
   double threshold, false_rate, true_rate;
 } mica_roc_point;
@@ -96,11 +99,11 @@ typedef struct mica_roc_scores {
   double auc, eer, threshold, true_rate_1, true_rate_10;
 } mica_roc_scores;
 
-/* Receiver operating characteristic as in scikit-learn's roc_curve with drop_intermediate=False: a point (infinity, 0,
- * 0), then one per distinct score, descending. Sample i is positive if truths[i] is not 0. curve (may be NULL) receives
- * up to count + 1 points, *points their number (may be NULL if curve is), *result the scores. Without a positive or
- * without a negative sample there are no points, and the scores are NaN. MICA_E_INVALID: a score is not a number.
- * MICA_E_NOMEM. */
+/* Computes the receiver operating characteristic as scikit-learn's roc_curve does with drop_intermediate=False: a point
+ * (infinity, 0, 0), then one per distinct score, descending. Sample i is positive if truths[i] is not 0. curve (may be
+ * NULL) receives up to count + 1 points, *points (may be NULL if curve is NULL) their number, and *result the scores.
+ * Without a positive or without a negative sample there are no points, and the scores are NaN. MICA_E_INVALID: a score
+ * is NaN. MICA_E_NOMEM. */
 MICA_API MICA_CHECKED mica_status mica_roc(const float *scores, const uint8_t *truths, size_t count,
                                            mica_roc_point *curve, size_t *points, mica_roc_scores *result);
 
@@ -108,8 +111,9 @@ MICA_API MICA_CHECKED mica_status mica_roc(const float *scores, const uint8_t *t
 
 #define MICA_BLEU_ORDER 4
 
-/* Sums over sentences: hypothesis n-grams of 1 to 4 words that occur in a reference; all hypothesis n-grams; words of
- * hypotheses; words of references. Plain data: add two by adding fields. */
+/* Sums over sentences. counts[k] is the number of hypothesis n-grams of k + 1 words that occur in a reference,
+ * totals[k] the number of all hypothesis n-grams of k + 1 words, length the number of words of hypotheses, and
+ * reference_length the number of words of references. Plain data: to join two sets of sentences, add the fields. */
 typedef struct mica_bleu {
   int64_t counts[MICA_BLEU_ORDER], totals[MICA_BLEU_ORDER], length, reference_length;
 } mica_bleu;
@@ -131,9 +135,10 @@ typedef struct mica_bleu_config {
   bool untokenised;     /* words are separated by white space only */
 } mica_bleu_config;
 
-/* Adds a hypothesis with n references; all are detokenised texts. An n-gram counts at most as often as in the reference
- * that has it most often. The reference length is the one closest to the hypothesis's; of two, the shorter. config may
- * be NULL. Papineni et al. 2002, Post 2018. MICA_E_NOMEM. MICA_E_UNSUPPORTED: lowercase in a build without utf8proc. */
+/* Adds a hypothesis with n references; all are detokenised texts. An n-gram is counted at most as often as it occurs in
+ * the reference that has it most often. The reference length is the length closest to the hypothesis's, or the smaller
+ * one if two are equally close. config may be NULL. Papineni et al. 2002, Post 2018. MICA_E_NOMEM. MICA_E_UNSUPPORTED:
+ * lowercase in a build without utf8proc. */
 MICA_API MICA_CHECKED mica_status mica_bleu_add(mica_bleu *sums, const char *hypothesis, const char *const *references,
                                                 size_t n, const mica_bleu_config *config);
 /* BLEU, 0 to 100; 0 if no n-gram matches at all. precisions (may be NULL) receives MICA_BLEU_ORDER percentages. config
@@ -167,8 +172,8 @@ typedef struct mica_found_box {
 
 /* COCO's twelve numbers, means over classes that have boxes. ap: precision averaged over 101 recalls. ar: recall with
  * at most that number of boxes per picture. Both are means over the overlap thresholds 0.50, 0.55, ... 0.95, unless the
- * name gives one. small: area up to 32 x 32; medium: up to 96 x 96. -1 if nothing counts. by_threshold: ap per
- * threshold. */
+ * name gives one. small: area up to 32 x 32; medium: up to 96 x 96. A score is -1 if there are no boxes to score.
+ * by_threshold: ap per threshold. */
 typedef struct mica_box_scores {
   double ap, ap_50, ap_75, ap_small, ap_medium, ap_large;
   double ar_1, ar_10, ar_100, ar_small, ar_medium, ar_large;
@@ -181,11 +186,13 @@ typedef struct mica_box_class_scores {
   double curve[MICA_BOX_RECALLS];
 } mica_box_class_scores;
 
-/* Scores found boxes as COCO defines it; results equal pycocotools in all digits. Per picture and class, the first 100
- * boxes in order of descending score (equal ones in their order) each take the free true box with the largest overlap
- * (the last of several), if it reaches the threshold. scores receives the totals, by_class (may be NULL) `classes`
- * elements. MICA_E_INVALID: a class is outside 0 to classes - 1, classes is below 1, a coordinate is not finite, or a
- * score is NaN. MICA_E_NOMEM. */
+/* Scores found boxes as COCO defines it; results equal pycocotools' in all digits. *scores receives the totals,
+ * by_class (may be NULL) `classes` elements.
+ *
+ * In each picture and class, found boxes are taken in descending order of score (boxes with equal scores in the order
+ * given), at most 100. Each is matched to the true box with the largest overlap that is not matched yet, if the overlap
+ * reaches the threshold; among equal overlaps, to the last one. MICA_E_INVALID: a class is outside 0 to classes - 1,
+ * classes is below 1, a coordinate is not finite, or a score is NaN. MICA_E_NOMEM. */
 MICA_API MICA_CHECKED mica_status mica_box_precision(const mica_true_box *truths, size_t truth_count,
                                                      const mica_found_box *found, size_t found_count, int32_t classes,
                                                      mica_box_scores *scores, mica_box_class_scores *by_class);

@@ -3,7 +3,7 @@
  * There are two libraries. libmica has what mica/engine.h includes: devices, tensors, graphs, networks, training, ONNX.
  * libmica_run needs libmica and adds datasets, published models, tasks and runs: the headers marked (R) below.
  *
- * Levels: each header builds on those above it. A program includes the lowest ones that it uses. (E): experimental, see
+ * In this list, each header builds on headers above it, and includes the ones that it needs. (E): experimental, see
  * MICA_EXPERIMENTAL in mica/api.h.
  *
  *   status dtype shape            status codes and messages, element types, shapes
@@ -26,9 +26,9 @@
  *   dist parallel                 one network trained on several devices or machines; parallel: (E)
  *   tokenizer                     text to token ids and back, tokenizer.json
  *   chat                          (R, E) texts that a published model writes; conversations
- *   chat_template                 (E) conversations as text for chat models
+ *   chat_template                 (E) conversations converted to text for chat models
  *   sampler                       (E) tokens drawn from logits
- *   grammar                       (E) masks that keep a text inside a JSON schema or a regular expression
+ *   grammar                       (E) masks of tokens, so that a text satisfies a JSON schema or regular expression
  *   track                         (E) tracks of boxes from frame to frame; their scores
  *   report                        lists of names and numbers that functions return
  *   run task                      (R) tasks: data and settings become a folder with a trained network
@@ -58,10 +58,10 @@
  * (MICA_F32) are shorter.
  *
  * Ownership. Destroy (or close) what you create (or open). destroy(NULL) does nothing. Pointers returned by other
- * functions belong to the object and are valid as long as it is, unless the contract differs. "The caller's to
- * mica_free" means that the caller must free the text or array. Arguments are read during the call; a function that
- * keeps one says so. A NULL argument gives MICA_E_INVALID, or a null value from functions that return values. Functions
- * that only query an object require one. Destroy everything created from an engine before the engine. Results are
+ * functions belong to the object and are valid as long as it is, unless the contract differs. If the caller must free a
+ * text or an array with mica_free, the contract says so. Arguments are read during the call; a function that keeps one
+ * says so. A NULL argument gives MICA_E_INVALID, or a null value from functions that return values. Functions that only
+ * query an object must not get NULL for it. Destroy everything created from an engine before the engine. Results are
  * written through pointers on success only.
  *
  * Threads. Each header says which calls may run at the same time on one object. Different objects are independent:
@@ -69,7 +69,8 @@
  *
  * Zeros. Zero-initialise structures named ..._config, or use ..._config_default() if it exists. A zero field always
  * means the default, so new fields never break a caller. NULL means all defaults. "0: 64" in a comment says that 0
- * means 64. MICA_ZERO is a real zero if 0 stands for something else. Fields without a default say so.
+ * means 64. Where 0 means another number, MICA_ZERO sets a field of type double to zero. Fields without a default say
+ * so.
  *
  * Binary compatibility. Within a minor version (0.5.x), which is part of the shared library's name, structures,
  * enumerators and signatures do not change; functions may be added. A new minor version may add fields and enumerators;

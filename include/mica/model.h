@@ -13,7 +13,7 @@
  *   densenet121          (Huang et al. 2017)
  *   efficientnetb0       (Tan and Le 2019)
  *   gpt                  language model: 12 blocks of 768 features with 12 heads, 1024 positions (Radford et al. 2019)
- *   encoder              the same without a causal mask, 512 positions; after Devlin et al. 2018
+ *   encoder              gpt without a causal mask, 512 positions; after Devlin et al. 2018
  *   tagger               2 bidirectional LSTM layers of 256 units
  *   tcn                  4 blocks of two dilated causal convolutions of 3 steps, 64 channels (Bai et al. 2018)
  *   cnn_gru              convolution of 3 steps, bidirectional GRU layer of 128 units, attention with 4 heads: the last
@@ -36,7 +36,8 @@ MICA_BEGIN_DECLS
 typedef enum mica_stem { MICA_STEM_AUTO, MICA_STEM_SMALL, MICA_STEM_LARGE } mica_stem;
 
 /* name, text: input samples of a network. IMAGE: (C, H, W) float. TABLE: any shape, float; flattened. TOKENS: (T) i32
- * ids, or (T, F) float; tagger, tcn and cnn_gru use the latter directly, other networks through a dense layer. */
+ * ids, or (T, F) float features. tagger, tcn and cnn_gru read features directly, other networks through a dense
+ * layer. */
 #define MICA_MODEL_FAMILY_LIST(X)                                                                                      \
   X(IMAGE, "image")                                                                                                    \
   X(TABLE, "table")                                                                                                    \
@@ -67,9 +68,10 @@ typedef struct mica_model_config {
   /* unet: number of halvings of the sides, 1 to 8; each time they must be even. 0: as often as possible, at most 4. */
   int64_t depth;
   mica_model_norm norm; /* unet */
-  int64_t groups;       /* of group norm; 0: the largest number up to 8 that divides the channels */
-  /* Dropout before the last layer. mlp, lenet, cnn, convnet, mobilenetv2, densenet121: 0: none. efficientnetb0: 0: 0.2;
-   * vgg11 with a LARGE stem: 0: 0.5; MICA_ZERO: none. Networks of sequences: dropout of blocks and layers. */
+  int64_t groups;       /* groups of a group norm; 0: the largest number up to 8 that divides the channels */
+  /* Dropout before the last layer. 0 means 0.2 for efficientnetb0, 0.5 for vgg11 with a LARGE stem, and none for mlp,
+   * lenet, cnn, convnet, mobilenetv2 and densenet121. MICA_ZERO: none. Networks of sequences: dropout of blocks and
+   * layers. */
   double dropout;
   mica_sequence_sizes sequence; /* sizes of networks of sequences */
   /* For mica_model_create: leave parameters zero instead of drawing initial values. Saves seconds for large networks
@@ -77,18 +79,21 @@ typedef struct mica_model_config {
   bool blank;
 } mica_model_config;
 
-/* Builds the network config->name. Returns logits for x (N, ...); samples as its family says. A mica_nn_block. An
- * unknown name is an error of the graph, which lists the names. */
+/* Builds the network config->name and returns logits for x (N, ...), whose samples have the shape that the network's
+ * family requires. The function is a mica_nn_block: config points to a mica_model_config. If the name is unknown, an
+ * error that lists the names is recorded in the graph. */
 MICA_API mica_value mica_model_build(mica_nn *nn, mica_value x, const void *config);
 
-/* Encoder and decoder of Vaswani et al. 2017. Defaults: 6 blocks each, 512 features, 8 heads, 512 positions. One table
- * of `vocabulary` rows serves source, target and logits; with `untied`, the logits have weights of their own. config
- * may be NULL; its name is ignored.
+/* Encoder and decoder of Vaswani et al. 2017. Defaults: 6 blocks each, 512 features, 8 heads, 512 positions. Source and
+ * target embeddings and the output layer share one table of `vocabulary` rows; with `untied`, the output layer has its
+ * own weights. config may be NULL; its name is ignored.
  *
- * encode: memory (B, S, C) of source ids (B, S); sequence.lengths gives the valid ones. decode: logits (B, T,
- * vocabulary) of ids (B, T), or of the last position alone, attending to the memory; memory_lengths gives its valid
- * positions (null: all). With sequence.cache, the memory is stored in the cache; a null memory then means the stored
- * one. */
+ * mica_translator_encode returns the memory (B, S, C) of source ids (B, S); sequence.lengths gives the number of valid
+ * ids of each source.
+ *
+ * mica_translator_decode returns logits (B, T, vocabulary) of target ids (B, T), or of their last position alone.
+ * Targets attend to the memory; memory_lengths gives its valid positions (null: all). With sequence.cache, the memory
+ * is stored in the cache, and a null memory means the stored one. */
 MICA_API mica_value mica_translator_encode(mica_nn *nn, mica_value ids, const mica_model_config *config);
 MICA_API mica_value mica_translator_decode(mica_nn *nn, mica_value ids, mica_value memory, mica_value memory_lengths,
                                            const mica_model_config *config);
@@ -107,24 +112,24 @@ MICA_API int64_t mica_detector_points(int64_t height, int64_t width, float *poin
 #define MICA_DENOISER_WIDEST 512
 typedef struct mica_denoiser_config {
   int64_t width; /* channels at full size, an even number of at most MICA_DENOISER_WIDEST; 0: 32 */
-  /* times that sides are halved, at most 6; both must be multiples of 2^depth. 0: while both are even and 4 pixels or
-   * more are left, at most 3 */
+  /* Number of times that height and width are halved, at most 6; both must be multiples of 2^depth. 0: halve while both
+   * are even and 4 pixels or more remain, at most 3 times. */
   int64_t depth;
   int64_t blocks;  /* residual blocks per level on the way down; one more on the way up; 0: 1 */
   int64_t classes; /* rows of the table of classes, one more if there is a "no class"; 0: the network takes no class */
-  int64_t groups;  /* of group norms; 0: 8, or the next number below that divides the channels */
-  int64_t head;    /* channels of a head of attention; 0: all, one head */
+  int64_t groups;  /* groups of group norms; 0: the largest number up to 8 that divides the channels */
+  int64_t head;    /* channels per attention head; 0: one head with all channels */
   double dropout;  /* in residual blocks */
 } mica_denoiser_config;
 
-/* Predicts from noisy pictures x (N, C, H, W): the noise or whatever it is trained for, f32 of x's shape. time (N):
- * steps of the schedule, i32 or f32. label (N) i32: rows of the table of classes; null if config->classes is 0. config
- * may be NULL. Errors are recorded in x's graph: MICA_E_SHAPE for sides that cannot be halved, MICA_E_INVALID for a
- * config out of range. */
+/* Builds the network for noisy pictures x (N, C, H, W). Returns what it is trained to predict, for example the noise,
+ * in f32 with x's shape. time (N): steps of the schedule, i32 or f32. label (N) i32: rows of the table of classes; null
+ * if config->classes is 0. config may be NULL. Errors are recorded in x's graph. MICA_E_SHAPE: a side cannot be halved
+ * as often as depth says. MICA_E_INVALID: a field of config is out of range. */
 MICA_API mica_value mica_denoiser_build(mica_nn *nn, mica_value x, mica_value time, mica_value label,
                                         const mica_denoiser_config *config);
 
-/* Name of network number `index`, and a line about it. NULL after the last one. */
+/* Return the name of network number `index`, and a line of text that describes it. NULL after the last one. */
 MICA_API const char *mica_model_name(size_t index);
 MICA_API const char *mica_model_text(size_t index);
 /* Family of network number `index`, which must be below the number of names. */

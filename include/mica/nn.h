@@ -30,7 +30,7 @@ struct mica_communicator;
  *
  *   INPUT    of dense layers and convolutions: the operand of the weight, in the network's dtype
  *   WEIGHT   of dense layers and convolutions: the weight before its use, in the network's dtype; of embeddings: the
- *            table, f32 or as it is held
+ *            table, f32 or in the form that mica_nn_config.hold set
  *   RESULT   of dense layers, convolutions, embeddings and norms: the result, with bias, before an activation */
 #define MICA_NN_POINT_LIST(X)                                                                                          \
   X(INPUT, "input")                                                                                                    \
@@ -52,16 +52,17 @@ MICA_API const char *mica_nn_point_name(mica_nn_point point);
  * pruning, distillation and low-rank adapters are hooks. */
 typedef mica_value mica_nn_hook(void *user, mica_nn *nn, mica_nn_point point, const char *layer, mica_value value);
 
-/* Form of a weight in memory. All zeros: f32, trained. block MICA_BLOCK_NONE: dtype f32, f16 or bf16; otherwise blocks
- * along the last axis, and dtype is ignored. Kernels widen what they read of a weight that is not f32; sessions keep no
- * copy of it. Such a weight is frozen. Experimental. */
+/* Form of a weight in memory. All zeros: f32, trained. If block is MICA_BLOCK_NONE, the weight has dtype f32, f16 or
+ * bf16. Otherwise it has blocks along the last axis, and dtype is ignored. A weight that is not f32 is frozen; kernels
+ * convert it as they read it, and sessions keep no converted copy. Experimental. */
 typedef struct mica_nn_held {
   mica_dtype dtype;
   mica_block block;
   bool frozen;
 } mica_nn_held;
 
-/* Sets the form of the weight `name`, without name_prefix. Returns false for all zeros. */
+/* Sets the form of a weight; `name` is without name_prefix. If it returns false, the form is all zeros: f32,
+ * trained. */
 typedef bool mica_nn_hold_fn(void *user, const char *name, mica_shape shape, mica_nn_held *held);
 
 typedef struct mica_nn_config {
@@ -70,27 +71,31 @@ typedef struct mica_nn_config {
    * stay f32 (mixed precision) */
   mica_dtype dtype;
   bool allow_tf32;    /* f32 only: mica_conv_config.allow_tf32 of every convolution */
-  uint64_t seed;      /* of initial values and dropout */
+  uint64_t seed;      /* seed of initial values and dropout */
   mica_nn_hook *hook; /* called by each layer at its points, in the order in which layers are built; may be NULL */
   void *hook_user;
   /* Prefix of all parameter names in graph and sessions ("teacher."), to put two networks into one graph. Files,
    * initial values and hooks use names without it. Copied. NULL: none. */
   const char *name_prefix;
-  /* Called for each weight of rank 2 and more as it is made: of dense layers, embeddings and convolutions. Weights of
-   * rank 1 are f32. NULL: all weights are f32 and trained. In the graph: MICA_E_SHAPE if a row is not a whole
-   * number of blocks, MICA_E_UNSUPPORTED for blocks with tensor_ranks. */
+  /* Called when a weight of rank 2 or more is made, which dense layers, embeddings and convolutions have. Weights of
+   * rank 1 are f32. NULL: all weights are f32 and trained. Errors recorded in the graph: MICA_E_SHAPE: a row is not a
+   * whole number of blocks. MICA_E_UNSUPPORTED: blocks together with tensor_ranks. */
   mica_nn_hold_fn *hold;
   void *hold_user;
-  /* File of weights that determines the widths of layers, instead of the arguments. It serves to build a pruned network
-   * with the original function. If the file has a layer's weight, its dimensions give the units of a dense layer, the
-   * filters of a convolution (transposed: the second dimension), or both sizes of an embedding. For grouped
-   * convolutions, also the channels per group; the number of groups follows from x. Attention gets the number of heads
-   * that the columns allow at the requested head size; a recurrent layer gets weight_hh's number of columns as units.
-   * Weights may be integers of mica_quantize_weights. Nothing is loaded. The file must outlive the network's layers.
-   * NULL: none. */
+  /* File of weights whose shapes determine the widths of layers, instead of the arguments of the functions. With it,
+   * the function that builds the original network also builds its pruned form. NULL: none.
+   *
+   * The dimensions of a layer's weight in the file give the units of a dense layer, the filters of a convolution
+   * (transposed: the second dimension), both sizes of an embedding, and the channels per group of a grouped
+   * convolution; the number of groups follows from x. Attention gets the number of heads that the columns allow at the
+   * requested head size. The number of units of a recurrent layer is weight_hh's number of columns. Layers that the
+   * file lacks keep their arguments.
+   *
+   * Weights may be integers of mica_quantize_weights. Nothing is loaded. The file must stay open while layers are
+   * built. */
   const struct mica_safetensors *like;
-  /* Number of dropouts before this network, if it is a part of a larger network whose other parts are separate
-   * (mica_nn_draws). It then draws the same numbers as the whole network would. */
+  /* For a part of a larger network that is built as several networks: the number of dropouts in the parts before this
+   * one (mica_nn_draws). This part then draws the same random numbers as it would in one large network. */
   uint64_t draws;
   /* Batch norms of a training network use the samples of all these ranks (mica_batch_norm_ranks), on channels from
    * MICA_CHANNELS / 8 on. Must outlive the graph. NULL: own samples only. */
@@ -100,12 +105,13 @@ typedef struct mica_nn_config {
   struct mica_communicator *loss_ranks;
   /* Tensor parallelism (Shoeybi et al. 2019): ranks with the same samples, each with a part of some layers: attention,
    * transformer blocks (the basis of all networks of sequences) and the mlp. One layer is divided by columns, the next
-   * by rows, and a sum over ranks follows, on channels from 0 on. All ranks have other layers whole.
+   * by rows, and a sum over ranks follows, on channels from 0 on. Other layers are not divided: all ranks have them.
    *
-   * Parameters are the rank's blocks. Initial values are the same as in the whole network, and mica_nn_load reads
-   * blocks of whole tensors. Dropout inside a part differs by rank. Must outlive the graph. MICA_E_UNSUPPORTED:
-   * combined with `like` or a hook. The graph fails with MICA_E_INVALID if the ranks do not divide heads, their groups
-   * or units. NULL: layers whole. */
+   * Parameters of divided layers are the rank's parts. Their initial values are the same as in an undivided network,
+   * and mica_nn_load reads the parts from a file of undivided tensors. Dropout inside a part differs by rank. The
+   * communicator must outlive the graph. MICA_E_UNSUPPORTED: combined with `like` or a hook. The graph fails with
+   * MICA_E_INVALID if heads, their groups or units cannot be divided by the number of ranks. NULL: no layer is
+   * divided. */
   struct mica_communicator *tensor_ranks;
 } mica_nn_config;
 
@@ -114,10 +120,10 @@ MICA_API MICA_CHECKED mica_status mica_nn_create(mica_graph *graph, const mica_n
 /* Destroys a network; its graph stays. NULL is a no-op. */
 MICA_API void mica_nn_destroy(mica_nn *nn);
 
-/* Graph of the network, and mica_nn_config.training. */
+/* Return the graph of the network, and mica_nn_config.training. */
 MICA_API mica_graph *mica_nn_graph(const mica_nn *nn);
 MICA_API bool mica_nn_is_training(const mica_nn *nn);
-/* mica_nn_config.loss_ranks. */
+/* Returns mica_nn_config.loss_ranks. */
 MICA_API struct mica_communicator *mica_nn_loss_ranks(const mica_nn *nn);
 /* Number of dropouts so far in a training network, including attention, plus the config's draws. */
 MICA_API uint64_t mica_nn_draws(const mica_nn *nn);
@@ -181,7 +187,7 @@ MICA_API mica_value mica_nn_state(mica_nn *nn, const char *name, mica_shape shap
 MICA_API mica_value mica_nn_state_of(mica_nn *nn, const char *name, mica_dtype dtype, mica_shape shape, double value);
 /* Returns an existing weight for a further use (tied weights). `name` includes all scopes ("embed.weight") but not
  * name_prefix. The value has the network's dtype, as from mica_nn_parameter, after the layer's hook. If the name is
- * unknown: the null value, and an error in the graph. */
+ * unknown, it records an error in the graph and returns the null value. */
 MICA_API mica_value mica_nn_weight_of(mica_nn *nn, const char *name);
 
 /* WEIGHT: trained. STATE: made by mica_nn_state. OPTIMIZER: made by mica_optimize; saved with a training run, but not a
@@ -209,10 +215,10 @@ MICA_API const mica_nn_parameter_info *mica_nn_parameter_at(const mica_nn *nn, s
 MICA_API int64_t mica_nn_element_count(const mica_nn *nn, bool trained);
 
 /* Freezes or thaws existing weights whose names (without name_prefix) match the pattern: * is any text, ? any
- * character, as in "features.*". Held weights stay frozen. *count (may be NULL) receives the number of matches. Call it
- * before mica_optimize. */
+ * character, as in "features.*". Weights that mica_nn_config.hold froze stay frozen. *count (may be NULL) receives the
+ * number of matches. Call it before mica_optimize. */
 MICA_API MICA_CHECKED mica_status mica_nn_freeze(mica_nn *nn, const char *pattern, bool frozen, size_t *count);
-/* Sets whether weight decay applies to the weights that match; otherwise like mica_nn_freeze. */
+/* Sets whether weight decay applies to the weights that match; pattern and *count are as in mica_nn_freeze. */
 MICA_API MICA_CHECKED mica_status mica_nn_set_decay(mica_nn *nn, const char *pattern, bool decay, size_t *count);
 
 /* Uploads initial values into a session made from the network's graph. Uses the engine's queue and blocks until they
@@ -234,7 +240,7 @@ MICA_API mica_value mica_nn_step(mica_nn *nn);
  *
  * load: *missing receives the number of parameters that the file lacks; they keep their values. missing NULL: a missing
  * parameter is MICA_E_FORMAT. Tensors with other names are ignored, so checkpoints of trainers can be read. f16 and
- * bf16 become f32. MICA_E_FORMAT: another difference of shape or dtype; nothing is loaded then. */
+ * bf16 become f32. MICA_E_FORMAT: any other shape or dtype differs; nothing is loaded then. */
 struct mica_safetensors_pair;
 MICA_API MICA_CHECKED mica_status mica_nn_save(const mica_nn *nn, mica_session *session, const char *path,
                                                const struct mica_safetensors_pair *metadata, size_t metadata_count);
@@ -279,7 +285,7 @@ typedef struct mica_name_map {
   const mica_name_row *rows;
   size_t count;
   bool complete; /* every tensor of the source must be read, or be named by a row with own NULL */
-  bool finite;   /* all numbers read must be finite; false: only for tensors of rank 1 */
+  bool finite;   /* all numbers read must be finite; false: only in tensors of rank 1 */
 } mica_name_map;
 
 struct mica_weights;
@@ -290,24 +296,26 @@ struct mica_weights;
  * Experimental.
  *
  * *missing receives the number of parameters that the source lacks; they keep their values. NULL: a missing parameter
- * is MICA_E_FORMAT. MICA_E_FORMAT also: another shape, an unreadable type, a number that is not finite, or what
- * `complete` refuses; the message names file, tensor and both sides, and nothing changes. MICA_E_INVALID: a row is
- * invalid. MICA_E_UNSUPPORTED: blocks would have to be transposed, or cut inside a block. */
+ * is MICA_E_FORMAT. MICA_E_FORMAT also: a shape differs, a type is unreadable, a number is not finite, or a tensor is
+ * not used although `complete` is set. Then nothing changes, and the message names file and tensor, and the shapes if
+ * they differ. MICA_E_INVALID: a row is invalid. MICA_E_UNSUPPORTED: blocks would have to be transposed, or cut inside
+ * a block. */
 MICA_API MICA_CHECKED mica_status mica_nn_load_from(const mica_nn *nn, mica_session *session,
                                                     const struct mica_weights *weights, const mica_name_map *map,
                                                     size_t *missing);
 
-/* Tensors of a network's held weights, for mica_session_config.parameters. */
+/* Tensors of the weights that mica_nn_config.hold gave a form, for mica_session_config.parameters. */
 typedef struct mica_bindings mica_bindings;
 
-/* Makes a tensor of each weight that mica_nn_config.hold gave a form or froze. On CPUs it lies in the mapped file if
- * the file has the weight in this form, `map` does not change it, and f32, f16 and bf16 begin at a multiple of 64
- * bytes; otherwise it is read into memory once. All sessions of such a network may use the same bindings.
- * mica_nn_load_from then reads the other parameters alone. Divided weights (tensor_ranks) are left out. The tensors
- * keep `weights` open. Errors as of mica_nn_load_from; a missing weight is MICA_E_FORMAT. Experimental. */
+/* Makes a tensor of each weight that mica_nn_config.hold gave a form or froze. Weights divided by tensor_ranks are left
+ * out. On CPUs the tensor uses the memory of the mapped file, if the file has the weight in this form, `map` does not
+ * change it, and f32, f16 or bf16 data begin at a multiple of 64 bytes. Otherwise the weight is read into memory once.
+ *
+ * All sessions of such a network may use the same bindings. mica_nn_load_from then reads only the other parameters. The
+ * tensors keep `weights` open. It fails as mica_nn_load_from does; a missing weight is MICA_E_FORMAT. Experimental. */
 MICA_API MICA_CHECKED mica_status mica_nn_bind(const mica_nn *nn, mica_engine *engine, struct mica_weights *weights,
                                                const mica_name_map *map, mica_bindings **bindings);
-/* Names and tensors, which belong to the bindings. *count receives their number. */
+/* Returns names and tensors, which belong to the bindings. *count receives their number. */
 MICA_API const mica_binding *mica_bindings_list(const mica_bindings *bindings, size_t *count);
 /* Destroys the bindings and their tensors. Sessions that use a tensor keep its memory. NULL is a no-op. */
 MICA_API void mica_bindings_destroy(mica_bindings *bindings);
@@ -364,16 +372,17 @@ MICA_API mica_value mica_nn_rms_norm(mica_nn *nn, const char *name, mica_value x
  * (C). Training uses the batch's statistics and moves the running ones by `momentum`. The running variance is the
  * unbiased one; with a single value per channel it does not change. Inference uses the running statistics. */
 MICA_API mica_value mica_nn_batch_norm(mica_nn *nn, const char *name, mica_value x, const mica_norm_config *config);
-/* Group norm. weight and bias (C). groups C is instance norm. */
+/* Group norm. weight and bias (C). With groups = C it is instance norm. */
 MICA_API mica_value mica_nn_group_norm(mica_nn *nn, const char *name, mica_value x, int64_t groups,
                                        const mica_norm_config *config);
 
 /* --- composition --- */
 
-/* A part of a network. */
+/* A function that builds a part of a network: it returns the part's result for the operand x. */
 typedef mica_value mica_nn_block(mica_nn *nn, mica_value x, const void *config);
 
-/* apply: block(x) in the scope `name`. residual: x + block(x); block must keep the shape. */
+/* mica_nn_apply returns block(x), built in the scope `name`. mica_nn_residual returns x + block(x); block must keep the
+ * shape. */
 MICA_API mica_value mica_nn_apply(mica_nn *nn, const char *name, mica_value x, mica_nn_block *block,
                                   const void *config);
 MICA_API mica_value mica_nn_residual(mica_nn *nn, const char *name, mica_value x, mica_nn_block *block,
@@ -390,9 +399,9 @@ MICA_API mica_value mica_nn_sequential(mica_nn *nn, const char *name, mica_value
 /* --- inspection --- */
 
 /* Writes a table with one line per layer: name, kind, shape of the result (? if dynamic), parameters (over all
- * tensor_ranks), and forward operations per sample (on this rank); then totals. Dynamic dimensions count as 1, so the
- * total of a network that reads sequences is per step (token, frame), and the text says so; flattened rows keep their
- * number. *text is the caller's to mica_free. */
+ * tensor_ranks), and forward operations per sample (on this rank); then totals. Dynamic dimensions are counted as 1, so
+ * the total of a network that reads sequences is per step (token, frame), and the text says so. The caller frees *text
+ * with mica_free. */
 MICA_API MICA_CHECKED mica_status mica_nn_summary(const mica_nn *nn, char **text);
 
 MICA_END_DECLS

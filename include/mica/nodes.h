@@ -16,7 +16,7 @@ MICA_BEGIN_DECLS
 
 /* --- pointwise: one operand --- */
 
-/* name, y[i] =. The result has x's dtype. NaN and infinities follow IEEE 754. */
+/* name, formula of y[i]. The result has x's dtype. NaN and infinities follow IEEE 754. */
 #define MICA_UNARY_BUILDERS(X)                                                                                         \
   X(neg, "-x; number")                                                                                                 \
   X(abs, "|x|; number")                                                                                                \
@@ -90,8 +90,8 @@ MICA_API mica_value mica_hard_sigmoid(mica_value x, double scale, double shift);
 /* Converts x to another dtype. Float to integer: truncates towards zero and saturates; NaN gives 0. Integer to integer:
  * wraps. To bool: x != 0. The gradient is cast back. */
 MICA_API mica_value mica_cast(mica_value x, mica_dtype dtype);
-/* Reinterprets the bytes of x as another dtype of equal size, except bool, because a byte may be neither 0 nor 1. No
- * gradient. */
+/* Reinterprets the bytes of x as another dtype of equal size. bool is not allowed, because a byte may be neither 0 nor
+ * 1. No gradient. */
 MICA_API mica_value mica_bitcast(mica_value x, mica_dtype dtype);
 
 /* --- pointwise: two operands, broadcast --- */
@@ -145,8 +145,8 @@ typedef struct mica_axes {
 #define MICA_ALL_AXES ((mica_axes){.count = 0})
 #endif
 
-/* name, y = over the elements along the axes. keep: the axes stay with extent 1. Results have x's dtype; integer sums
- * wrap. Over 0 elements, sums are 0, products 1, and max and min are MICA_E_SHAPE. */
+/* name, what is computed from the elements along the axes. keep: the axes stay, with extent 1. Results have x's dtype;
+ * integer sums wrap. Over 0 elements, sums are 0, products 1, and max and min are MICA_E_SHAPE. */
 #define MICA_REDUCE_BUILDERS(X)                                                                                        \
   X(sum, "the sum; number")                                                                                            \
   X(mean, "the sum divided by the count; float")                                                                       \
@@ -162,13 +162,13 @@ typedef struct mica_axes {
 MICA_REDUCE_BUILDERS(MICA_REDUCE_DECLARE)
 #undef MICA_REDUCE_DECLARE
 
-/* Index (i64) of the largest or smallest element along one axis; the first one of equals. NaN counts as the largest or
- * smallest. Number. */
+/* Index (i64) of the largest or smallest element along one axis; the lowest index if several are equal. NaN is treated
+ * as the largest by argmax, and as the smallest by argmin. Number. */
 MICA_API mica_value mica_argmax(mica_value x, int32_t axis, bool keep);
 MICA_API mica_value mica_argmin(mica_value x, int32_t axis, bool keep);
 
-/* y[j] = sum or product of x[0 .. j] along an axis. exclusive: without x[j]. reverse: of x[j ..]. Number. The gradient
- * of the product divides by x. */
+/* y[j] = sum or product of x[0 .. j] along an axis. exclusive: without x[j]. reverse: of x[j] and all elements after
+ * it. Number. The gradient of the product divides by x, so it is not finite where x is 0. */
 MICA_API mica_value mica_cumsum(mica_value x, int32_t axis, bool exclusive, bool reverse);
 MICA_API mica_value mica_cumprod(mica_value x, int32_t axis, bool exclusive, bool reverse);
 
@@ -178,12 +178,12 @@ MICA_API mica_value mica_cumprod(mica_value x, int32_t axis, bool exclusive, boo
 MICA_API mica_value mica_reshape(mica_value x, mica_shape shape);
 /* Axis k of y is axis axes[k] of x; MICA_ALL_AXES reverses the axes. */
 MICA_API mica_value mica_transpose(mica_value x, mica_axes axes);
-/* Broadcasts x to the broadcast of its shape with this one. MICA_DYNAMIC means x's own extent. */
+/* Broadcasts x to the shape that broadcasting x's shape with `shape` gives. MICA_DYNAMIC means x's own extent. */
 MICA_API mica_value mica_expand(mica_value x, mica_shape shape);
 
 /* Elements start, start + step, ... before stop along one axis, as in Python: negative indices count from the end,
- * indices outside are cut, and step may be negative. MICA_END is the end in step's direction. The axis must not be
- * dynamic. */
+ * indices out of range are clamped, and step may be negative. stop = MICA_END: to the end in step's direction. The axis
+ * must not be dynamic. */
 #define MICA_END INT64_MIN
 MICA_API mica_value mica_slice(mica_value x, int32_t axis, int64_t start, int64_t stop, int64_t step);
 /* Reverses the order along axes. */
@@ -212,17 +212,20 @@ MICA_API mica_value mica_tile(mica_value x, const int64_t *repeats);
 MICA_API mica_value mica_squeeze(mica_value x, mica_axes axes);
 /* Adds axes of extent 1 at these positions of the result. */
 MICA_API mica_value mica_unsqueeze(mica_value x, mica_axes axes);
-/* A matrix: axes before `axis` form the rows, the others the columns. axis may be the rank. */
+/* Reshapes x to a matrix: axes before `axis` form the rows, the others the columns. axis may be the rank. */
 MICA_API mica_value mica_flatten(mica_value x, int32_t axis);
-/* (N, C b b, H, W) to (N, C, H b, W b). Channel (i b + j) C + c becomes row i, column j of the blocks of channel c.
- * columns_first (pixel shuffle): channel c b b + i b + j does. */
+/* x (N, C b b, H, W) to y (N, C, H b, W b), with b = block:
+ *
+ *   y[n, c, h b + i, w b + j] = x[n, (i b + j) C + c, h, w]
+ *   y[n, c, h b + i, w b + j] = x[n, c b b + i b + j, h, w]    with columns_first (pixel shuffle) */
 MICA_API mica_value mica_depth_to_space(mica_value x, int32_t block, bool columns_first);
 /* (N, C, H b, W b) to (N, b b C, H, W): the inverse of mica_depth_to_space without columns_first. */
 MICA_API mica_value mica_space_to_depth(mica_value x, int32_t block);
 
 /* --- indexing --- */
 
-/* Indices are i32 or i64. Negative ones count from the end. Elements outside read as 0 and are not written. */
+/* Indices are i32 or i64. Negative ones count from the end. For an index that is out of range, gathers give 0 and
+ * scatters write nothing. */
 
 /* 0, 1, ... count - 1. MICA_E_OVERFLOW: the dtype cannot represent all of them exactly. */
 MICA_API mica_value mica_range(mica_graph *graph, mica_dtype dtype, int64_t count);
@@ -235,8 +238,8 @@ MICA_API mica_value mica_gather_elements(mica_value x, mica_value indices, int32
 /* indices (..., k): y[...] = x[indices[..., 0], ... indices[..., k - 1]], with the remaining axes of x. */
 MICA_API mica_value mica_gather_nd(mica_value x, mica_value indices);
 
-/* How updates combine with existing elements. SET: the last update wins; any dtype. The others: number. Only SET and
- * ADD have gradients; the gradient of SET is correct if no index occurs twice. */
+/* How updates combine with existing elements. SET replaces them; the last update wins. SET takes any dtype, the others
+ * only numbers. Only SET and ADD have gradients; the gradient of SET is correct if no index occurs twice. */
 typedef enum mica_scatter {
   MICA_SCATTER_SET,
   MICA_SCATTER_ADD,
@@ -244,19 +247,20 @@ typedef enum mica_scatter {
   MICA_SCATTER_MAX,
   MICA_SCATTER_MIN,
 } mica_scatter;
-/* x with updates[o, j, i] combined into [o, indices[o, j, i], i], in ascending j. updates has the shape of indices.
- * Other axes of indices may be smaller than x's, unless x's are dynamic. */
+/* Returns a copy of x in which element [o, indices[o, j, i], i] is combined with updates[o, j, i], in ascending j.
+ * updates has the shape of indices. The other axes of indices may be smaller than x's, unless x's are dynamic. */
 MICA_API mica_value mica_scatter_elements(mica_value x, mica_value indices, mica_value updates, int32_t axis,
                                           mica_scatter how);
-/* indices (..., k): x with updates[...] combined into x[indices[..., 0], ... indices[..., k - 1]]. */
+/* indices (..., k): returns a copy of x in which element [indices[..., 0], ... indices[..., k - 1]] is combined with
+ * updates[...]. */
 MICA_API mica_value mica_scatter_nd(mica_value x, mica_value indices, mica_value updates, mica_scatter how);
-/* x with values at elements start, start + step, ... along one axis, like Python's x[:, start::step] = values. A
- * negative start counts from the end. The extent of values gives the number of elements; all must be inside x. The axis
- * must not be dynamic; other axes must be equal. Like every scatter, it writes only changed elements if its result is
- * assigned to the parameter x. */
+/* Returns a copy of x with `values` at elements start, start + step, ... along one axis, as after Python's x[:,
+ * start::step] = values. A negative start counts from the end. The extent of values along the axis is the number of
+ * elements; all must be inside x. The axis must not be dynamic; other axes must be equal. As with all scatters, only
+ * changed elements are written if the result is assigned to the parameter x. */
 MICA_API mica_value mica_slice_assign(mica_value x, mica_value values, int32_t axis, int64_t start, int64_t step);
 /* Adds an axis of extent `depth` at `axis` of the result: `on` at the index, `off` elsewhere; both are scalars of one
- * dtype. Indices are i32 or i64. Negative ones count from the end; indices outside give only `off`. */
+ * dtype. Indices are i32 or i64. Negative ones count from the end; an index that is out of range gives only `off`. */
 MICA_API mica_value mica_one_hot(mica_value indices, int64_t depth, int32_t axis, mica_value off, mica_value on);
 /* The k largest or smallest elements along an axis in order. Equal elements keep their order; NaN counts as the largest
  * or smallest. The indices are i64. */
@@ -276,10 +280,10 @@ MICA_API mica_value mica_determinant(mica_value x);
 /* alpha a b + beta c. c broadcasts; null: alpha a b. Transpose operands with mica_transpose. */
 MICA_API mica_value mica_gemm(mica_value a, mica_value b, mica_value c, double alpha, double beta);
 /* Einstein summation, such as "ij,jk->ik". A letter names an axis; letters missing from the output are summed over.
- * Without an arrow, the output has the letters that occur once, in alphabetical order. "..." stands for axes without
+ * Without an arrow, the output has the letters that occur once, in alphabetical order. "..." means axes without
  * letters, which broadcast; without an arrow they come first. A letter twice in a term takes the diagonal of axes that
- * are not dynamic. At most 16 terms. Float. MICA_E_INVALID in mica_error_message and a null value if there are no
- * operands. */
+ * are not dynamic. At most 16 terms. Float. count 0 returns the null value and sets mica_error_message, because there
+ * is no graph to record the error. */
 MICA_API mica_value mica_einsum(const char *equation, const mica_value *values, size_t count);
 
 /* --- normalisation of rows --- */
@@ -317,8 +321,8 @@ MICA_API mica_value mica_batch_norm_train(mica_value x, mica_value scale, mica_v
 MICA_API mica_value mica_instance_norm(mica_value x, mica_value scale, mica_value bias, double epsilon);
 /* Group norm: statistics per image and group of C / groups channels. Wu and He 2018. */
 MICA_API mica_value mica_group_norm(mica_value x, mica_value scale, mica_value bias, int64_t groups, double epsilon);
-/* x / (k + alpha / size sum x x)^beta. The sum is over `size` channels starting at c - floor((size - 1) / 2); missing
- * ones count as 0. Krizhevsky et al. 2012. */
+/* For channel c: x / (k + alpha / size sum x x)^beta. The sum is over `size` channels starting at c - floor((size - 1)
+ * / 2); channels that do not exist add nothing. Krizhevsky et al. 2012. */
 MICA_API mica_value mica_local_response_norm(mica_value x, int64_t size, double alpha, double beta, double k);
 
 /* --- windows --- */
@@ -334,8 +338,8 @@ MICA_API mica_value mica_conv(mica_value x, mica_value w, mica_value b, const mi
  * which mica_conv with this config maps to x's shape. */
 MICA_API mica_value mica_conv_transpose(mica_value x, mica_value w, mica_value b, const mica_conv_config *config);
 
-/* Maximum per window; NaN if it contains one; the dtype's lowest value for a window without elements. Number. The
- * gradient goes to the first maximum. */
+/* Maximum per window; NaN if the window contains a NaN; the dtype's lowest value for a window without elements. Number.
+ * The gradient goes to the first maximum. */
 MICA_API mica_value mica_max_pool(mica_value x, const mica_pool_config *config);
 /* Index (i64) of the first maximum in its plane (D, H, W), row-major without padding; D H W for a window without
  * elements. (ONNX's indices also count the planes before.) */
@@ -344,7 +348,7 @@ MICA_API mica_value mica_max_pool_indices(mica_value x, const mica_pool_config *
 MICA_API mica_value mica_average_pool(mica_value x, const mica_pool_config *config);
 /* (sum |x|^p)^(1/p) per window. Float. The gradient at 0 is not finite. */
 MICA_API mica_value mica_lp_pool(mica_value x, const mica_pool_config *config);
-/* Over all spatial axes, which stay with extent 1. p 0: 2. */
+/* Pool over all spatial axes, which stay with extent 1. p = 0 means 2. */
 MICA_API mica_value mica_global_average_pool(mica_value x);
 MICA_API mica_value mica_global_max_pool(mica_value x);
 MICA_API mica_value mica_global_lp_pool(mica_value x, double p);
@@ -363,7 +367,7 @@ typedef enum mica_resize_mode {
 /* Source coordinate of output o of m on an axis of n elements, as in ONNX; s is the scale. */
 typedef enum mica_resize_coordinates {
   MICA_RESIZE_COORDINATES_HALF_PIXEL,           /* (o + 1/2) / s - 1/2 */
-  MICA_RESIZE_COORDINATES_HALF_PIXEL_SYMMETRIC, /* HALF_PIXEL centred, if m differs from n s */
+  MICA_RESIZE_COORDINATES_HALF_PIXEL_SYMMETRIC, /* HALF_PIXEL, but centred if m is not n s */
   MICA_RESIZE_COORDINATES_PYTORCH_HALF_PIXEL,   /* HALF_PIXEL, but 0 if m is 1 */
   MICA_RESIZE_COORDINATES_ALIGN_CORNERS,        /* o (n - 1) / (m - 1), 0 if m is 1 */
   MICA_RESIZE_COORDINATES_ASYMMETRIC,           /* o / s */

@@ -4,8 +4,9 @@
  * Results must not overlap operands. Negative axes count from the end. Backward passes give the gradient of the sum of
  * y dy; they recompute statistics from x, and results that are not needed may be NULL.
  *
- * The rules of mica/ops.h apply. The first call with new arguments and shapes compiles, which blocks; the engine keeps
- * the last 64 such calls. Other calls do not wait and allocate no device memory.
+ * The rules of mica/ops.h apply. The first call with new arguments and shapes builds a session, which may compile
+ * kernels and blocks. The engine keeps the 64 sessions that were used last. Calls that find their session do not wait,
+ * and allocate no device memory.
  *
  * Threads: as in mica/ops.h. */
 #ifndef MICA_NORM_H
@@ -37,7 +38,7 @@ MICA_API MICA_CHECKED mica_status mica_op_layer_norm_bwd(mica_queue *queue, int3
                                                          const mica_tensor *dy, mica_tensor *dx, mica_tensor *dscale,
                                                          mica_tensor *dbias);
 
-/* y = x / sqrt(mean of x x + epsilon) scale; otherwise like layer norm. Zhang and Sennrich 2019. */
+/* y = x / sqrt(mean of x x + epsilon) scale. Axes, scale and dscale are as in layer norm. Zhang and Sennrich 2019. */
 MICA_API MICA_CHECKED mica_status mica_op_rms_norm_fwd(mica_queue *queue, int32_t axis, double epsilon,
                                                        const mica_tensor *x, const mica_tensor *scale, mica_tensor *y);
 MICA_API MICA_CHECKED mica_status mica_op_rms_norm_bwd(mica_queue *queue, int32_t axis, double epsilon,
@@ -48,7 +49,7 @@ MICA_API MICA_CHECKED mica_status mica_op_rms_norm_bwd(mica_queue *queue, int32_
  */
 
 /* y = (x - mean) / sqrt(variance + epsilon) scale + bias with statistics per image and group of C / groups channels.
- * groups C is instance norm. Wu and He 2018. */
+ * With groups = C it is instance norm. Wu and He 2018. */
 MICA_API MICA_CHECKED mica_status mica_op_group_norm_fwd(mica_queue *queue, int64_t groups, double epsilon,
                                                          const mica_tensor *x, const mica_tensor *scale,
                                                          const mica_tensor *bias, mica_tensor *y);

@@ -12,7 +12,7 @@
  *   lowered   At the first run with new input shapes, the model is converted to a graph (mica/graph.h) in which all
  *             shapes are known, and the graph is compiled. Later runs with these shapes reuse it.
  *   bound     A shape, axis or length depends on the elements of a small input. The input is bound then: the lowering
- *             holds for these elements, and other elements need another one.
+ *             holds for these elements only, and other elements need another lowering.
  *   cut       A shape depends on computed data. The model is cut there: the host waits for the value and continues with
  *             a graph made for it. Data-dependent branches, and loops that are not unrolled, are functions that the
  *             host calls; each is made once per set of shapes.
@@ -75,8 +75,9 @@ MICA_API mica_onnx_port mica_onnx_output_port(const mica_onnx *model, size_t ind
 
 /* True if the output holds texts, such as class labels. It is given as a tensor of i64 indices into a list. */
 MICA_API bool mica_onnx_is_text(const mica_onnx *model, size_t output);
-/* Length of that list; for an output with one column per class (probabilities, a map from classes to numbers, or the
- * "shares" of a model that mica export wrote) the number of columns; otherwise 0. */
+/* For an output of texts (mica_onnx_is_text), returns the length of its list. For an output with one column per class
+ * (probabilities, a map from classes to numbers, or the "shares" of a model that mica export wrote) it returns the
+ * number of columns. Otherwise it returns 0. */
 MICA_API size_t mica_onnx_class_count(const mica_onnx *model, size_t output);
 /* Writes the name of class `index` into text[size]; the name may be an integer. A long name is cut. False if index is
  * too large. */
@@ -95,8 +96,8 @@ MICA_API mica_onnx_operator mica_onnx_operator_at(const mica_onnx *model, size_t
 
 typedef struct mica_onnx_info {
   const char *producer, *producer_version; /* "" if not given */
-  int64_t ir_version, opset;               /* opset: of standard operators */
-  size_t nodes, depth;                     /* of the main graph; depth: number of nodes on the longest path */
+  int64_t ir_version, opset;               /* opset: version of the standard operators */
+  size_t nodes, depth;                     /* nodes in the main graph, and on its longest path */
   size_t weights;                          /* initial values, and float attributes of ai.onnx.ml */
   uint64_t weight_elements, weight_bytes;
   size_t functions;
@@ -123,8 +124,9 @@ MICA_API mica_graph *mica_onnx_call_graph(mica_onnx_call *call);
 MICA_API size_t mica_onnx_call_operand_count(const mica_onnx_call *call);
 /* An operand; null if it is absent. */
 MICA_API mica_value mica_onnx_call_operand(mica_onnx_call *call, size_t index);
-/* Elements of an operand of integers, valid during the callback; count 0 for an absent operand. Returns false if they
- * are not known yet: return MICA_OK then, and the callback is called again. */
+/* Gets the elements of an integer operand, valid during the callback; *count is 0 if the operand is absent. Returns
+ * false if the elements are not known yet. In that case, return MICA_OK from the callback; it is called again when they
+ * are known. */
 MICA_API bool mica_onnx_call_integers(mica_onnx_call *call, size_t index, const int64_t **values, size_t *count);
 /* Attributes of the node. Returns `standard`, or no integers, if the node lacks the attribute. */
 MICA_API int64_t mica_onnx_call_integer(const mica_onnx_call *call, const char *name, int64_t standard);
@@ -148,11 +150,12 @@ MICA_API MICA_CHECKED mica_status mica_onnx_define(mica_onnx *model, const char 
 typedef struct mica_onnx_runner mica_onnx_runner;
 
 typedef struct mica_onnx_runner_config {
-  /* Maximum number of lowerings to keep, one per set of input shapes and bound elements; the least recently used is
-   * dropped. Each part of a cut model counts. Bodies of loops and branches have the same limit of their own. 0: 64. */
+  /* Maximum number of lowerings to keep, one per set of input shapes and bound elements; the least recently used one is
+   * dropped. If a model is cut, each of its parts is a lowering. Lowerings of loop bodies and branches are counted
+   * separately, with the same limit. 0: 64. */
   uint32_t most_lowerings;
-  /* Maximum device bytes held by their plans, not counting weights. The plans of the last run always stay. 0: half of
-   * the device's memory. */
+  /* Maximum device bytes that the plans of these lowerings hold, not counting weights. The plans of the last run always
+   * stay. 0: half of the device's memory. */
   uint64_t most_bytes;
   /* Loops with a known number of trips are unrolled up to this number of nodes. 0: 2000. */
   uint32_t most_unrolled;
@@ -186,9 +189,10 @@ typedef struct mica_onnx_feed {
  * without waiting, unless a bound input is given as a tensor or the model is cut (mica_onnx_cut_at). Messages name the
  * node at fault with its operator and operands.
  *
- * Indices of Gather, GatherElements, GatherND, ScatterElements and ScatterND. MICA_E_INVALID: an index outside the
- * range comes from a constant of the main graph, or directly from an input with host elements. Other indices are not
- * checked, because every run would have to wait for the device: out-of-range elements read as 0 and are not written. */
+ * Indices of Gather, GatherElements, GatherND, ScatterElements and ScatterND are checked only if they come from a
+ * constant of the main graph, or directly from an input with host elements: an index that is out of range is
+ * MICA_E_INVALID. Checking others would make every run wait for the device. With such an index that is out of range, a
+ * gather gives 0 and a scatter writes nothing. */
 MICA_API MICA_CHECKED mica_status mica_onnx_run(mica_onnx_runner *runner, mica_queue *queue,
                                                 const mica_onnx_feed *feeds, size_t feed_count);
 /* Output number `index` of the last run, valid until the next run. The runner owns it. NULL before the first run and if
@@ -217,8 +221,8 @@ typedef struct mica_onnx_report {
   size_t lowerings;         /* parts that the runner keeps, including branches and loop bodies */
   size_t lowered;           /* parts made so far */
   size_t launches;          /* in the last run's parts */
-  double flops;             /* of these launches; those that do not state theirs count as 0 */
-  uint64_t planned_bytes;   /* largest of their arenas */
+  double flops;             /* operations of these launches, as far as kernels state them */
+  uint64_t planned_bytes;   /* size of the largest arena of the last run's parts */
   uint64_t parameter_bytes; /* weights on the device */
   uint64_t plan_bytes;      /* held by the plans of all parts */
 } mica_onnx_report;
@@ -232,8 +236,8 @@ MICA_API MICA_CHECKED mica_status mica_onnx_runner_describe(const mica_onnx_runn
  * bf16 uses 2 u instead, because rounding at other steps changes the last place. If the model is more than one
  * operator deep, 2 u sqrt(depth) max |want| is added for the accumulation of rounding errors (a random walk).
  *
- * MICA_E_NUMERIC: values differ; the message names the output, the first wrong element and their number. MICA_E_SHAPE,
- * MICA_E_DTYPE: the message names both sides. */
+ * MICA_E_NUMERIC: values differ; the message gives the output, the first wrong element and the number of wrong ones.
+ * MICA_E_SHAPE, MICA_E_DTYPE: the message has both shapes or dtypes. */
 MICA_API MICA_CHECKED mica_status mica_onnx_check(mica_onnx_runner *runner, mica_queue *queue, const char *folder,
                                                   double relative, double absolute);
 
@@ -264,7 +268,7 @@ typedef struct mica_onnx_build_config {
 
 /* Builds a model into a graph. inputs has one value per input of the model, constants if shapes are computed from them.
  * A loss and mica_gradients may follow. outputs has room for all outputs, or for one with stop_at. *parameters receives
- * the weights; it is the caller's to mica_free. config may be NULL.
+ * the weights; the caller frees it with mica_free. config may be NULL.
  *
  * Dimensions may be dynamic if the model is the same for every extent. To check this, it is also lowered for one fixed
  * extent; a difference is MICA_E_UNSUPPORTED. config->parameter must then add exactly one node per weight. Loops are
@@ -282,8 +286,8 @@ MICA_API const char *mica_onnx_value_at(const mica_onnx *model, size_t index);
 MICA_API MICA_CHECKED mica_status mica_onnx_load(const mica_onnx *model, mica_queue *queue, const char *file_name,
                                                  mica_tensor *tensor);
 
-/* Copies initial value number `index` of the main graph. *data is the caller's to mica_free; the model owns *name.
- * *name is NULL, with MICA_OK, after the last one. Otherwise the errors of mica_onnx_load. */
+/* Copies initial value number `index` of the main graph. The caller frees *data with mica_free; the model owns *name.
+ * After the last value, the call succeeds and *name is NULL. It can also fail as mica_onnx_load does. */
 MICA_API MICA_CHECKED mica_status mica_onnx_initial_read(const mica_onnx *model, size_t index, const char **name,
                                                          mica_dtype *dtype, mica_shape *shape, void **data);
 
@@ -305,8 +309,9 @@ typedef struct mica_onnx_write_config {
    * TEXT". Unknown names are ignored. */
   const mica_onnx_text *docs;
   size_t doc_count;
-  /* If all weights need more bytes than this, they are stored in PATH.data beside the file; 0: 1 GiB. If an existing
-   * model may use that file, PATH.2.data is used, and so on in turn. */
+  /* If all weights need more bytes than this, they are stored in PATH.data beside the file; 0: 1 GiB. If a model
+   * already exists at PATH, its weights may be in that file; the first unused name of PATH.data, PATH.2.data, ... is
+   * taken then. */
   uint64_t external_bytes;
 } mica_onnx_write_config;
 
@@ -327,8 +332,8 @@ MICA_API MICA_CHECKED mica_status mica_onnx_write(const char *path, const mica_v
 
 /* --- tensors in ONNX files --- */
 
-/* Reads a file with one TensorProto (.pb), as conformance tests use. *data is aligned for any type and the caller's to
- * mica_free. */
+/* Reads a file with one TensorProto (.pb), as conformance tests use. *data is aligned for any type. The caller frees
+ * *data with mica_free. */
 MICA_API MICA_CHECKED mica_status mica_onnx_tensor_read(const char *path, mica_dtype *dtype, mica_shape *shape,
                                                         void **data);
 

@@ -12,21 +12,23 @@
 
 MICA_BEGIN_DECLS
 
-/* Creates an engine on the caller's context and one of its devices. queue becomes the engine's own queue
- * (mica_engine_queue) and must be in-order; NULL: the engine creates one. The engine retains the objects; the caller
- * may release its references at any time. config->device is ignored; config may be NULL. A bundle is used as
- * mica_engine_config.bundle says. */
+/* Creates an engine on the caller's context and one of its devices.
+ *
+ * queue becomes the engine's queue (mica_engine_queue). It must be an in-order queue; NULL: the engine creates one. The
+ * engine retains all three objects, so the caller may release its own references at any time. config may be NULL;
+ * config->device is ignored. config->bundle works as in mica_engine_create. */
 MICA_API MICA_CHECKED mica_status mica_engine_create_from_opencl(cl_context context, cl_device_id device,
                                                                  cl_command_queue queue,
                                                                  const mica_engine_config *config,
                                                                  mica_engine **engine);
 
-/* Makes a buffer of the caller's memory, without a copy; mica_tensor_wrap makes tensors of it. memory must belong to
- * the engine's context. It is retained until the buffer and its tensors are destroyed. MICA_E_INVALID: it belongs to
- * another context. */
+/* Creates a buffer on the caller's memory object, without a copy. mica_tensor_wrap creates tensors on the buffer.
+ * memory is retained until the buffer and its tensors are destroyed. MICA_E_INVALID: memory is not a memory object of
+ * the engine's context. */
 MICA_API MICA_CHECKED mica_status mica_buffer_wrap_opencl(mica_engine *engine, cl_mem memory, mica_buffer **buffer);
 
-/* The underlying OpenCL objects, not retained. A tensor's first element is offset_bytes into its memory. */
+/* The underlying OpenCL objects, not retained. *offset_bytes receives the offset of the tensor's first element in the
+ * returned memory object; offset_bytes may be NULL. */
 MICA_API cl_context mica_engine_opencl_context(const mica_engine *engine);
 MICA_API cl_device_id mica_engine_opencl_device(const mica_engine *engine);
 MICA_API cl_command_queue mica_queue_opencl(const mica_queue *queue);

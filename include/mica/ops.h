@@ -2,11 +2,17 @@
  *
  * mica_op_<op>_<pass>(queue, ...) checks its operands, queues its kernels and returns without waiting. All operands
  * belong to the queue's engine. The caller provides output tensors of the right dtype and shape. An output must not
- * overlap an input, unless an op allows it. MICA_E_INVALID: NULL, another engine, strides that the op cannot use, or an
- * output that overlaps an input or another output. MICA_E_DTYPE, MICA_E_SHAPE, MICA_E_BUILD, MICA_E_DEVICE_LOST.
- * MICA_E_DEVICE_MEMORY: no workspace.
+ * overlap an input, unless an op allows it. Every function may fail with:
  *
- * Threads: any thread may call them. */
+ *   MICA_E_INVALID         an operand is NULL, belongs to another engine or has strides that the op cannot use; or an
+ *                          output overlaps an input or another output
+ *   MICA_E_DTYPE           an operand has a dtype that the op does not accept
+ *   MICA_E_SHAPE           shapes do not match
+ *   MICA_E_BUILD           a kernel does not compile
+ *   MICA_E_DEVICE_MEMORY   the device has too little memory for the op's workspace
+ *   MICA_E_DEVICE_LOST     the device has failed; see mica/device.h
+ *
+ * Threads: any thread may call these functions. */
 #ifndef MICA_OPS_H
 #define MICA_OPS_H
 
@@ -14,8 +20,8 @@
 
 MICA_BEGIN_DECLS
 
-/* y[i] = value, converted to y's dtype. Integers: truncated towards zero, modulo their range. bool: value != 0. y:
- * contiguous, any dtype. */
+/* y[i] = value, converted to y's dtype. For an integer dtype, value is truncated towards zero and wraps; for bool, y is
+ * value != 0. y: contiguous, any dtype. */
 MICA_API MICA_CHECKED mica_status mica_op_fill(mica_queue *queue, double value, mica_tensor *y);
 
 /* y[i] = x[i]. x, y: contiguous, with equal shapes and dtypes. */
@@ -26,7 +32,7 @@ MICA_API MICA_CHECKED mica_status mica_op_copy(mica_queue *queue, const mica_ten
 MICA_API MICA_CHECKED mica_status mica_op_cast(mica_queue *queue, const mica_tensor *x, mica_tensor *y);
 
 /* Copies bytes without conversion. x, y: contiguous, with equal shapes and dtypes of equal size. y may be bool only if
- * x is bool, because other bytes may be neither 0 nor 1. */
+ * x is bool, because a bool must be 0 or 1, and bytes of other dtypes can have any value. */
 MICA_API MICA_CHECKED mica_status mica_op_bitcast(mica_queue *queue, const mica_tensor *x, mica_tensor *y);
 
 /* y[i] = alpha x[i] + beta y[i]. If beta is 0, y is not read and may hold anything. x, y: contiguous, with equal shapes
@@ -45,21 +51,26 @@ typedef enum mica_reduction {
 #undef MICA_REDUCTION_ENUM
 } mica_reduction;
 
-/* y = reduction of x over one axis; a negative axis counts from the end. x: contiguous f32 f16 bf16 f64 i32 i64 u32
- * u64. y: contiguous, x's shape without the axis or with extent 1 there; x's dtype or f32, for ARGMAX i32 or i64. Sums
- * of f16 and bf16 are in f32; integer sums wrap. For MAX and ARGMAX, NaN is the largest value; ARGMAX returns the first
- * maximum. For an axis of 0 elements, SUM gives 0, others MICA_E_SHAPE. The order of a sum depends only on the sizes.
- */
+/* y = reduction of x over one axis. A negative axis counts from the end.
+ *
+ *   x       contiguous; f32, f16, bf16, f64, i32, i64, u32 or u64
+ *   y       contiguous; x's shape without the axis, or with extent 1 there
+ *           SUM, MAX: x's dtype, or f32 if x is float; ARGMAX: i32 or i64
+ *   SUM     sums f16 and bf16 in f32; integers wrap; 0 for an axis of 0 elements
+ *   MAX     NaN is larger than any number; MICA_E_SHAPE for an axis of 0 elements
+ *   ARGMAX  index of the first maximum; otherwise as MAX
+ *
+ * The order in which elements are added depends only on the sizes. */
 MICA_API MICA_CHECKED mica_status mica_op_reduce(mica_queue *queue, mica_reduction reduction, const mica_tensor *x,
                                                  int axis, mica_tensor *y);
 
-/* Activation functions: name, text. x is the value, p the argument:
+/* Activation functions: enumerator, name. x is the value, p the argument:
  *
  *   clipped_relu    min(max(x, 0), p)
  *   leaky_relu      x if x > 0, else p x
  *   elu             x if x > 0, else p (e^x - 1)
- *   gelu            x Phi(x), exact
- *   gelu_tanh       its approximation with tanh
+ *   gelu            x Phi(x), with Phi the normal distribution function
+ *   gelu_tanh       x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, an approximation of gelu
  *   silu            x sigmoid(x)
  *   softplus        log(1 + e^x)
  *   hard_sigmoid    min(max(x / 6 + 1/2, 0), 1)
@@ -90,8 +101,9 @@ typedef enum mica_activation {
 /* "none", "relu", ...; "?" for any other value. */
 MICA_API const char *mica_activation_name(mica_activation activation);
 
-/* y[i] = activation(x[i]); argument is p. x, y: contiguous, with equal shapes and float dtype; y may be x. Calls are
- * compiled and kept as in mica/norm.h. */
+/* y[i] = activation(x[i]); argument is p. x, y: contiguous, with equal shapes and float dtype; y may be x. The first
+ * call with a new combination of arguments and shapes compiles, which blocks. The engine keeps the compiled kernels of
+ * the last 64 combinations. */
 MICA_API MICA_CHECKED mica_status mica_op_activation_fwd(mica_queue *queue, mica_activation activation, double argument,
                                                          const mica_tensor *x, mica_tensor *y);
 /* dx[i] = dy[i] times the derivative at x[i]; dx may be dy or x. */
@@ -102,7 +114,7 @@ MICA_API MICA_CHECKED mica_status mica_op_activation_bwd(mica_queue *queue, mica
 typedef enum mica_bias_axis { MICA_BIAS_AXIS_COLUMN = 1, MICA_BIAS_AXIS_ROW = 2 } mica_bias_axis;
 
 typedef struct mica_gemm_config {
-  double alpha;             /* 0: 1; MICA_ZERO: 0 */
+  double alpha;             /* 0 means 1; MICA_ZERO means 0 */
   double beta;              /* 0: c is not read */
   mica_bias_axis bias_axis; /* 0: COLUMN */
   mica_activation activation;
@@ -115,12 +127,16 @@ typedef struct mica_gemm_config {
 MICA_API mica_gemm_config mica_gemm_config_default(void);
 
 /* d = activation(alpha a b + beta c + bias) for each matrix of a batch. a (..., M, K), b (..., K, N), c and d (..., M,
- * N). config may be NULL. c may be NULL if beta is 0; it is not read then. bias may be NULL.
+ * N). config may be NULL. c may be NULL if beta is 0; it is not read then. bias may be NULL. M, N and K may be 0; if K
+ * is 0, a b is 0.
  *
- * Strides. Any strides are accepted; a transposed operand is a view with its last two dimensions swapped
- * (mica_tensor_transpose). Leading dimensions of d are batches. Leading dimensions of a, b and c are equal to d's, 1,
- * absent, or of stride 0; one stride must walk them all. Columns of c and d are adjacent. bias is (N) or (M), adjacent.
- * d may be c; otherwise it must not overlap an operand. M, N and K may be 0; for K 0 the product is 0.
+ * Matrices: a and b may have any strides, so a transposed operand is a view with its last two dimensions swapped
+ * (mica_tensor_transpose). Each row of c and of d is contiguous, and so is bias, which is (N) or (M). d may be c;
+ * otherwise d must not overlap an operand.
+ *
+ * Batches: d has one matrix per index of its leading dimensions. A leading dimension of a, b or c is equal to d's, is
+ * 1, is absent or has stride 0; in the last three cases the operand's matrix is used repeatedly. Successive matrices of
+ * an operand must lie at a constant distance in memory.
  *
  * Types of a and b:
  *

@@ -16,7 +16,8 @@
 
 MICA_BEGIN_DECLS
 
-/* Name, text. With g the gradient, r the learning rate, t the step from 1, w the weight decay, p a weight:
+/* Enumerator, name. p is a weight, g its gradient, r the learning rate, t the number of the step from 1, w the weight
+ * decay, b1 and b2 beta1 and beta2. b, m and v are state of the weight and start at 0.
  *
  *   sgd       g += w p; b := momentum b + g; p -= r b; nesterov: p -= r (g + momentum b) (Sutskever et al. 2013)
  *   adam      g += w p; m := b1 m + (1 - b1) g; v := b2 v + (1 - b2) g g;
@@ -26,7 +27,8 @@ MICA_BEGIN_DECLS
  *   adagrad   g += w p; v := v + g g; p -= r g / (sqrt(v) + epsilon) (Duchi et al. 2011)
  *   lion      p -= r (sign(b1 m + (1 - b1) g) + w p); m := b2 m + (1 - b2) g (Chen et al. 2023)
  *
- * Formulas and defaults equal PyTorch's, except for lion, which PyTorch lacks. */
+ * The formulas, and the defaults of momentum, betas and epsilon, equal PyTorch's, except for lion, which PyTorch lacks.
+ * Unlike in PyTorch, adamw has no weight decay by default. */
 #define MICA_OPTIMIZER_LIST(X)                                                                                         \
   X(SGD, "sgd")                                                                                                        \
   X(ADAM, "adam")                                                                                                      \
@@ -52,10 +54,10 @@ typedef struct mica_optimizer_config {
   bool nesterov;
   double beta1, beta2, epsilon; /* 0: the optimiser's default, see mica_optimizer_config_default; MICA_ZERO: 0 */
   double weight_decay;          /* 0: none */
-  bool decay_all;     /* apply weight decay also to weights with `decay` off: by default, weights of rank below 2 */
-  double clip_value;  /* clamp each gradient element to [-clip_value, clip_value]; 0: off */
-  double clip_norm;   /* scale gradients so that their joint norm is at most this; 0: off */
-  int32_t accumulate; /* number of runs per step, which uses the mean of their gradients; 0 and 1: one */
+  bool decay_all;               /* also decay weights whose `decay` flag is off (by default, weights of rank 0 or 1) */
+  double clip_value;            /* clamp each gradient element to [-clip_value, clip_value]; 0: off */
+  double clip_norm;             /* scale gradients so that their joint norm is at most this; 0: off */
+  int32_t accumulate;           /* update once per this number of runs, from the mean of their gradients; 0: 1 */
   /* keep exponential moving averages "ema.<name>" of the weights, a := ema a + (1 - ema) p, starting from the initial
    * weights; 0: none */
   double ema;
@@ -63,35 +65,39 @@ typedef struct mica_optimizer_config {
    * gradients survive in 16 bits. A run with a gradient that is not finite changes no weight and halves the factor;
    * 2000 good runs in a row double it. All of this happens on the device. 0: no scaling. */
   double loss_scale;
-  /* Pattern of names, as for mica_nn_freeze, of tables to update by rows. It applies to weights used only by
-   * mica_embedding (or gathers along axis 0). A step then reads and writes only those rows, and their optimiser state,
-   * that the loss read; time and memory of a step do not grow with the table. A weight with further uses, such as a
-   * tied output layer's, is updated as a whole.
+  /* Name pattern, as for mica_nn_freeze, of embedding tables to update by rows. A step then updates only the rows that
+   * the loss read, and the optimiser state of these rows; time and memory of a step do not grow with the table. This
+   * applies to weights that are used only by mica_embedding or by gathers along axis 0. A weight with another use, such
+   * as a tied output layer, is updated as a whole.
    *
-   * Results of adagrad, and of sgd without momentum and decay, do not change. The others become other optimisers: m, v
-   * and b of rows that a step does not read stay, and decay applies only to rows that it reads. adam is then PyTorch's
-   * SparseAdam ("lazy Adam"): p -= r sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + epsilon). Not with accumulate, ema or
-   * several ranks. NULL: no table. */
+   * adagrad, and sgd without momentum and decay, give the same results as for whole tables. Other optimisers do not:
+   * rows that a step does not read keep their m, v and b, and are not decayed. adam becomes PyTorch's SparseAdam ("lazy
+   * Adam"): p -= r sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + epsilon).
+   *
+   * Cannot be combined with accumulate, ema or several ranks. NULL: no table. */
   const char *rows;
-  bool row_wise; /* adagrad keeps one v per row of weights of rank 2 and more: v := v + mean of g g over the row */
-  /* Data parallelism over several ranks (mica/dist.h). Each rank differentiates its own loss; all make the same step
-   * from the mean of their gradients, as one process would with the joined batches. Gradients are summed in buckets
-   * during the backward pass, along one tree whatever the timing: the same number of ranks gives the same bits. All
-   * ranks must build the same graph and run it equally often. The communicator must outlive the graph and its sessions.
-   * NULL: one rank. */
+  bool row_wise; /* adagrad: one v per row of a weight of rank 2 or more: v := v + mean of g g over the row */
+  /* Data parallelism over several ranks (mica/dist.h). Each rank differentiates its own loss. All ranks then make the
+   * same step from the mean of their gradients, as one process would with the joined batches. NULL: one rank.
+   *
+   * Gradients are summed in buckets during the backward pass. The order of the sum depends only on the number of ranks,
+   * not on timing, so runs with equally many ranks give the same bits. All ranks must build the same graph and run it
+   * equally often. The communicator must outlive the graph and its sessions. */
   mica_communicator *communicator;
-  mica_value weight; /* f32 scalar: number of samples that the rank's loss is a mean of; null: equal on all ranks */
-  /* lower bound for the divisor `weight`, on each rank and over all ranks; 0: no bound, and a loss with weight 0 counts
-   * as 0 */
+  /* f32 scalar: the weight of this rank's gradients in the mean over ranks, usually the number of samples over which it
+   * averages its loss. null: all ranks have the same weight. */
+  mica_value weight;
+  /* Lower bound for the weight of each rank and for the sum of all ranks' weights, which divides the summed gradients.
+   * 0: no bound; if all weights are 0, the gradients are 0. */
   double least;
-  /* Losses of ranks depend on each other's samples, for example through mica_batch_norm_ranks. The sum of losses times
-   * weights is differentiated then, instead of averaging gradients by weight. */
+  /* Set it if the loss of a rank depends on samples of other ranks, for example through mica_batch_norm_ranks. Each
+   * rank's loss is then multiplied by its weight before differentiation, instead of its gradients afterwards. */
   bool joined;
   int64_t bucket_bytes; /* maximum bytes of gradients per bucket; 0: 4 MiB. A larger gradient has a bucket of its own */
-  mica_compression compress; /* compression of gradients in transit; rounding errors are fed back */
-  /* Divides optimiser state and accumulated gradients among ranks (ZeRO stage 2; Rajbhandari et al. 2020). Each rank
-   * updates whole weights with about the same number of elements in total and sends the new values to the others. State
-   * needs 1 / ranks of the memory; steps are unchanged. Not with ema or compress. */
+  mica_compression compress; /* compression of gradients in transit; its error is added to the next step's gradients */
+  /* Divides optimiser state and accumulated gradients among ranks (ZeRO stage 2; Rajbhandari et al. 2020). Each weight
+   * belongs to one rank, which updates it and sends the new values to the others; ranks have about equally many
+   * elements. State needs 1 / ranks of the memory. The results of a step are unchanged. Not with ema or compress. */
   bool shard;
   /* Further values for which to compute the loss's gradients in the same backward pass; other_gradients receives them.
    * MICA_E_UNSUPPORTED with loss_scale. */
@@ -100,8 +106,8 @@ typedef struct mica_optimizer_config {
   size_t other_count;
 } mica_optimizer_config;
 
-/* Configuration with the defaults that zeros mean: momentum 0, no decay, no clipping; betas 0.9 and 0.999 (lion 0.9 and
- * 0.99; rmsprop's beta2 0.99); epsilon 1e-8 (adagrad 1e-10). */
+/* Returns a config with all defaults written out. A config with only `optimizer` set means the same: momentum 0, no
+ * decay, no clipping; betas 0.9 and 0.999 (lion 0.9 and 0.99; rmsprop's beta2 0.99); epsilon 1e-8 (adagrad 1e-10). */
 MICA_API mica_optimizer_config mica_optimizer_config_default(mica_optimizer optimizer);
 
 /* Name of the input with the learning rate: f32 scalar. */
@@ -119,24 +125,24 @@ typedef struct mica_optimizer_values {
 MICA_API void mica_optimize(mica_nn *nn, mica_value loss, const mica_optimizer_config *config,
                             mica_optimizer_values *values);
 
-/* Makes `session`, created from nn's graph, use the averaged weights ("ema.<name>") and the state of `owner`: a session
- * of a graph whose optimiser has an ema. Frozen weights have no average; they are shared as they are. See
- * mica_nn_share. */
+/* Like mica_nn_share, but `session` reads the averaged weights ("ema.<name>") of `owner` in place of the weights
+ * themselves. session was created from nn's graph, owner from a graph whose optimiser has `ema` set. Frozen weights
+ * have no average, so session uses the weights themselves. */
 MICA_API MICA_CHECKED mica_status mica_nn_share_ema(const mica_nn *nn, mica_session *session, mica_session *owner);
 
 /* --- schedules --- */
 
-/* Name, text, and the factor of `rate` at step i of n. During a linear warm-up over the first `warmup` steps the factor
- * is (i + 1) / warmup; i below counts from the end of the warm-up, and n is `steps` less `warmup`. From step n on,
- * cosine and linear stay at last.
+/* Enumerator, name. The learning rate of a step is `rate` times a factor. In the first `warmup` steps the factor rises
+ * linearly: (step + 1) / warmup. After the warm-up it is as follows, where i counts steps from the end of the warm-up
+ * and n = steps - warmup. From i = n on, cosine and linear stay at `last`.
  *
  *   constant     1
  *   step         gamma^floor(i / every)
  *   exponential  gamma^(i / every)
  *   cosine       last + (1 - last) (1 + cos(pi i / n)) / 2 (Loshchilov and Hutter 2016)
  *   linear       1 + (last - 1) i / n
- *   one_cycle    rises in a half cosine from 1/25 to 1 during the first 3/10 of all steps, then falls in another one to
- *                last (0: 1e-4 / 25); no warm-up (Smith and Topin 2017) */
+ *   one_cycle    rises in a half cosine from 1/25 to 1 during the first 3/10 of all steps, then falls in a half cosine
+ *                to last (0: 1e-4 / 25); ignores warmup (Smith and Topin 2017) */
 #define MICA_SCHEDULE_LIST(X)                                                                                          \
   X(CONSTANT, "constant")                                                                                              \
   X(STEP, "step")                                                                                                      \
@@ -159,17 +165,18 @@ MICA_API MICA_CHECKED mica_status mica_schedule_find(const char *name, mica_sche
 typedef struct mica_schedule_config {
   mica_schedule kind;
   double rate;    /* highest learning rate, not negative; there is no default: 0 learns nothing */
-  int64_t steps;  /* of cosine, linear and one_cycle: all steps, with the warm-up */
-  int64_t warmup; /* warm-up steps */
-  int64_t every;  /* step, exponential: steps; 0: 1 */
-  double gamma;   /* step: 0: 0.1; exponential: 0: 0.9 */
+  int64_t steps;  /* cosine, linear, one_cycle: total number of steps, warm-up included */
+  int64_t warmup; /* number of warm-up steps */
+  int64_t every;  /* step, exponential: number of steps per factor of gamma; 0: 1 */
+  double gamma;   /* step, exponential; 0: 0.1 for step, 0.9 for exponential */
   double last;    /* cosine, linear, one_cycle: factor at the end */
 } mica_schedule_config;
 
 /* The learning rate of a step; the first step is 0. */
 MICA_API double mica_schedule_rate(const mica_schedule_config *schedule, int64_t step);
 
-/* Reduces the learning rate if a measure stops improving. Zero-initialise it. Plain data that may be saved. */
+/* Reduces the learning rate when a measure, such as the validation loss, stops improving. Initialise it with zeros. It
+ * has no pointers, so it can be saved as bytes. */
 typedef struct mica_plateau {
   double factor;    /* 0: 0.1 */
   int64_t patience; /* number of measures without improvement to tolerate; 0: 10 */
@@ -179,7 +186,9 @@ typedef struct mica_plateau {
   double best, share;
   int64_t worse, noted;
 } mica_plateau;
-/* Notes a measure. Returns the factor of the learning rate from now on. */
+/* Records the next measure, usually once per epoch. Returns the number by which to multiply the learning rate from now
+ * on. It is 1 at first, and is multiplied by `factor` after more than `patience` measures in a row without improvement.
+ */
 MICA_API double mica_plateau_note(mica_plateau *plateau, double measure);
 
 MICA_END_DECLS

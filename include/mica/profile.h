@@ -14,8 +14,8 @@ MICA_BEGIN_DECLS
 MICA_API MICA_CHECKED mica_status mica_profile_start(mica_engine *engine);
 MICA_API MICA_CHECKED mica_status mica_profile_stop(mica_engine *engine);
 
-/* All launches of one kernel. flops and bytes are those that the algorithm needs, as the op states them; 0 if unknown.
- */
+/* Sums over all launches of one kernel. flops and bytes are the operations and the memory traffic that the op declares
+ * for its algorithm, not measured numbers; 0 if unknown. */
 typedef struct mica_profile_row {
   char kernel[64];
   uint64_t count;
@@ -24,13 +24,13 @@ typedef struct mica_profile_row {
   double bytes;
 } mica_profile_row;
 
-/* Writes at most `capacity` rows, the most expensive first. *count receives the number of all rows. MICA_E_STATE, also
- * of the functions below: the profile is still running. */
+/* Writes at most `capacity` rows, in descending order of time. *count receives the number of all rows. This function
+ * and those below return MICA_E_STATE while the profile is running. */
 MICA_API MICA_CHECKED mica_status mica_profile_rows(mica_engine *engine, mica_profile_row *rows, size_t capacity,
                                                     size_t *count);
 
 /* Totals of a profile. On one queue, launches do not overlap and seconds + idle_seconds = span_seconds. Launches on
- * several queues may overlap; the sum is larger then. */
+ * several queues may overlap; seconds + idle_seconds is then more than span_seconds. */
 typedef struct mica_profile_total {
   uint64_t launches;
   double seconds;      /* sum over all launches */
@@ -41,11 +41,11 @@ typedef struct mica_profile_total {
 } mica_profile_total;
 MICA_API MICA_CHECKED mica_status mica_profile_sum(mica_engine *engine, mica_profile_total *total);
 
-/* The rows as a text table, with total, idle time and span at the end. *text is the caller's to mica_free. */
+/* The rows as a text table, with total, idle time and span at the end. The caller frees *text with mica_free. */
 MICA_API MICA_CHECKED mica_status mica_profile_text(mica_engine *engine, char **text);
 
-/* Writes the launches as a Chrome trace (JSON for Perfetto or a browser's tracing page). Process 1 shows the ops that
- * ran on the host. otherData holds the totals of mica_profile_sum; times are in microseconds. */
+/* Writes the launches as a Chrome trace (JSON for Perfetto or a browser's tracing page). Times are in microseconds. In
+ * the trace, process 1 has the ops that ran on the host, and "otherData" has the totals of mica_profile_sum. */
 MICA_API MICA_CHECKED mica_status mica_profile_write_trace(mica_engine *engine, const char *path);
 
 MICA_END_DECLS

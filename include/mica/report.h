@@ -1,5 +1,5 @@
-/* mica/report.h: results as data: what a task reports about a run, and predictions. A report has sections, each with a
- * title and items. Rendering is left to the program.
+/* mica/report.h: the results of a task as data. A report holds facts and measures of a run, or predictions. It has
+ * sections; a section has a title and items. Drawing them is left to the program.
  *
  * Threads: use a report from one thread at a time. */
 #ifndef MICA_REPORT_H
@@ -11,22 +11,23 @@
 
 MICA_BEGIN_DECLS
 
-/* name, text: kind of an item, and the fields of mica_item that it uses.
+/* Kinds of items: enumerator, name. Each kind uses these fields of mica_item:
  *
  *   number    number
  *   text      text
  *   numbers   rows of numbers
- *   choices   rows: share of each row_name in numbers; the classes of a sample, likeliest first
- *   labels    rows x 3: share of each row_name; 1 if predicted, else 0; 1 if true, else 0 (NaN: unknown)
- *   table     rows x columns of numbers, or of texts if there are any, with column_names. A column of number_columns
- *             has both: texts for display, numbers as values in JSON
+ *   choices   rows: row_names are the classes of a sample, likeliest first; numbers are their probabilities
+ *   labels    rows x 3: row_names are the labels. The numbers of a row are the label's probability, whether it is
+ *             predicted (1 or 0), and whether it is true (1, 0 or NaN: unknown)
+ *   table     rows x columns of numbers, or of texts if `texts` is not NULL, with column_names. A column that is marked
+ *             in number_columns has both: texts to display, numbers for JSON
  *   matrix    like table, with counts; a confusion matrix has one row per true class
- *   curve     columns series of `rows` points, named by column_names; the first one is the horizontal axis
+ *   curve     `columns` series of `rows` points, named by column_names; the first series is the horizontal axis
  *   points    rows x 2: position of each row_name; column_names name the horizontal and the vertical axis
  *   picture   planes with `shape` (C, H, W) u8, C 1 or 3; text is the caption
  *   file      planes with `shape` (bytes): a whole file; text is the ending of its name
- *   boxes     rows x 5: x0, y0, x1, y1 in pixels, and score; rows x 6 with the id of a track, or NaN; row_names are
- *             the classes; planes may hold the picture */
+ *   boxes     rows x 5: x0, y0, x1, y1 in pixels, and score. rows x 6: also the id of a track, NaN if the box has none.
+ *             row_names are the classes; planes may hold the picture */
 #define MICA_ITEM_KIND_LIST(X)                                                                                         \
   X(NUMBER, "number")                                                                                                  \
   X(TEXT, "text")                                                                                                      \
@@ -71,12 +72,13 @@ MICA_API void mica_report_destroy(mica_report *report);
 /* Begins a section. In predictions, a section is a sample. */
 MICA_API MICA_CHECKED mica_status mica_report_begin(mica_report *report, const char *title);
 /* Adds an item to the last section; copies it and all it points to. MICA_E_INVALID: there is no section, the item has
- * no name, or it lacks a field that its kind uses. */
+ * no name, or its fields, columns or shape are not as its kind needs. */
 MICA_API MICA_CHECKED mica_status mica_report_add(mica_report *report, const mica_item *item);
 MICA_API MICA_CHECKED mica_status mica_report_add_number(mica_report *report, const char *name, double number);
 MICA_API MICA_CHECKED mica_status mica_report_add_text(mica_report *report, const char *name, const char *text);
 
-/* Number of sections; title and number of items of a section. NULL and 0 if section is too large. */
+/* Number of sections; title and number of items of a section. If there is no such section, title is NULL and the number
+ * of items 0. */
 MICA_API size_t mica_report_count(const mica_report *report);
 MICA_API const char *mica_report_title(const mica_report *report, size_t section);
 MICA_API size_t mica_report_item_count(const mica_report *report, size_t section);
@@ -86,12 +88,18 @@ MICA_API const mica_item *mica_report_item(const mica_report *report, size_t sec
 MICA_API const mica_item *mica_report_find(const mica_report *report, size_t section, const char *name);
 
 /* Writes a JSON object on one line: {HEAD"KEY": [{"name": title, "ITEM": ...}, ...]}. head is "" or text such as
- * "\"task\": \"classify\", ". A section without an item "prediction" gets a member of this name after the title. Its
- * value comes from the first of these items: the likeliest class of "classes" (choices), the names of the predicted
- * ones of "labels", or the value of a number or text called "value", "text" or "translation". Numbers that are not
- * finite become null, invalid UTF-8 becomes U+FFFD, and pictures and files are omitted. Names of classes and columns
- * come from datasets, which have already replaced invalid bytes and control characters by texts such as \xe4. *text is
- * the caller's to mica_free. */
+ * "\"task\": \"classify\", ". The caller frees *text with mica_free.
+ *
+ * If a section has no item "prediction", the member "prediction" is added after its title. Its value comes from the
+ * first item of the section that is one of these:
+ *
+ *   "labels" (labels)                                      the names of the predicted labels
+ *   "classes" (choices), if there are no "labels"          the likeliest class
+ *   "value", "text" or "translation" (number or text)      the item's value
+ *
+ * Numbers that are not finite become null, invalid UTF-8 becomes U+FFFD, and pictures and files are omitted. Names of
+ * classes and columns come from datasets, which have already replaced invalid bytes and control characters by texts
+ * such as \xe4. */
 MICA_API MICA_CHECKED mica_status mica_report_json(const mica_report *report, const char *key, const char *head,
                                                    char **text);
 

@@ -1,12 +1,12 @@
 /* mica/rnn.h: recurrent networks as builders of graphs: Elman RNN, LSTM and GRU in PyTorch's forms and ONNX's variants.
  *
  * Letters: T steps, B sequences, I features per step, H units, D directions (1 or 2), G gates (TANH, RELU: 1; LSTM: 4;
- * GRU: 3). Gates are in PyTorch's order: LSTM i f g o, GRU r z n. (ONNX has i o f g and z r n.) With x the input of a
- * step, h and c the state before it, the sum of a gate is
+ * GRU: 3). Gates are in PyTorch's order: LSTM i f g o, GRU r z n. (ONNX has i o f g and z r n.) If x is the input of a
+ * step, and h and c are the state before the step, the weighted sum of a gate is
  *
- *   a = w x + b_w + r h + b_r            w, r and b have one row per unit and gate; b_w is the first G H numbers of b
+ *   a = w x + b_w + r h + b_r            w, r and b have one row per gate and unit; b holds G H numbers b_w, then b_r
  *
- * The state after the step follows. The config may replace f, g and p (default sigmoid, tanh, tanh):
+ * h' and c' are the state after the step. The config may replace f, g and p (default sigmoid, tanh, tanh):
  *
  *   TANH, RELU   h' = tanh(a), max(a, 0)
  *   LSTM         c' = f(a_f) c + f(a_i) g(a_g),  h' = f(a_o) p(c')
@@ -38,7 +38,7 @@ typedef enum mica_rnn_direction {
 
 /* Function of a gate: enumerator, default alpha, default beta (as in ONNX). */
 #define MICA_RNN_FUNCTION_LIST(X)                                                                                      \
-  X(DEFAULT, 0, 0) /* the kind's own */                                                                                \
+  X(DEFAULT, 0, 0) /* the function that the cell kind uses; see the top of this file */                                \
   X(SIGMOID, 0, 0) /* 1 / (1 + e^-a) */                                                                                \
   X(TANH, 0, 0)                                                                                                        \
   X(RELU, 0, 0)             /* max(a, 0) */                                                                            \
@@ -62,7 +62,8 @@ typedef struct mica_rnn_activation {
   double alpha, beta;
 } mica_rnn_activation;
 
-/* All zeros: torch.nn.RNN: TANH, forward, steps first. Null values are absent. */
+/* A config of zeros means the defaults of torch.nn.RNN: TANH, forward, steps as the first axis of x. A null value means
+ * that the operand is absent. */
 typedef struct mica_rnn_config {
   mica_rnn_kind kind;
   mica_rnn_direction direction;
@@ -73,7 +74,7 @@ typedef struct mica_rnn_config {
   /* LSTM, (D, 3 H) in order i f o: adds p_i c to a_i, p_f c to a_f, and p_o c' to a_o. Null: none */
   mica_value peepholes;
   double clip; /* clamps sums to -clip .. clip before f and g, but not the argument of p; 0: off */
-  /* f, g and p by direction. TANH and RELU use one function, GRU two. */
+  /* activations[d] has f, g and p of direction d. GRU uses only f and g; TANH and RELU use only f. */
   mica_rnn_activation activations[2][3];
   bool reset_before; /* GRU: n = g(w x + b_w + r_n (r h) + b_r), ONNX's linear_before_reset = 0 */
   bool input_forget; /* LSTM: 1 - f(a_i) instead of f(a_f) */
@@ -95,9 +96,9 @@ typedef struct mica_rnn_results {
  * float dtype. config may be NULL: all zeros. For 16-bit types, sums and states are f32 between steps (f64 for f64). T
  * and B may be dynamic, and 0.
  *
- * Differentiable once, with respect to all float operands, unless byte_state is set. The backward pass is one walk back
- * through time (op rnn_grad) and one product over all steps for each of w, r and x. The gradient of a sum that clip
- * limits is 0. */
+ * Differentiable once, with respect to all float operands, unless byte_state is set. The backward pass goes back
+ * through the steps once (op rnn_grad). It then computes one matrix product over all steps for each of dw, dr and dx.
+ * If clip limits a gate's sum, the gradient of that sum is 0. */
 MICA_API mica_rnn_results mica_rnn(mica_value x, mica_value w, mica_value r, mica_value b,
                                    const mica_rnn_config *config);
 

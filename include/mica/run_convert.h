@@ -1,5 +1,5 @@
-/* mica/run_convert.h: other networks made from a run: export it to ONNX, quantise, prune channels, mask small
- * weights. Also quantises ONNX models.
+/* mica/run_convert.h: converts the network of a run: exports it to ONNX, quantises it, prunes channels, sets small
+ * weights to 0. Also quantises ONNX models.
  *
  * Threads: as in mica/run.h. */
 #ifndef MICA_RUN_CONVERT_H
@@ -25,24 +25,25 @@ typedef struct mica_run_export_config {
  * Both are f32, whatever type was used in training. Values of layers have the layers' names. Sounds are inputs (N, T)
  * of any T.
  *
- * Searches are left to the program that runs the model. The outputs are therefore:
+ * Searches such as beam search are not exported; the program that runs the model must do them. The outputs are
+ * therefore:
  *
  *   detect      all boxes and scores
  *   speech      log probabilities (N, steps, 1 + letters)
  *   translate   logits of the token after `read`
- *   ranking     scores of all items; item k of "items" counts from 1
+ *   ranking     scores of all items; score k is for item k of "items", counted from 1, and score 0 for other items
  *
- * For user and item, ids are positions in "users" and "items", counted from 1; 0 stands for an unknown one. history
- * holds item ids, oldest first, padded with zeros on the right; history_length says how many are valid.
+ * For user and item, ids are positions in "users" and "items", counted from 1; 0 means an unknown one. history holds
+ * item ids, oldest first, padded with zeros on the right; history_length says how many are valid.
  *
- * Metadata (JSON values, present if the run has the fact):
+ * Metadata (JSON values, present if the run has a stored value of the name, see mica_run_fact):
  *
  *   mica.config                                          config.json without the data's path; mica_run_open needs it
- *   task, classes, input                                 as in the run's facts
+ *   task, classes, input                                 as stored with the run
  *   mean, deviation                                      picture: (u8 / 255 - mean) / deviation per channel;
  *                                                        table: (number - mean) / deviation per column
  *   columns                                              names of the table's numbers, in order
- *   categories, category_classes, category_names         as in the run's facts
+ *   categories, category_classes, category_names         as stored with the run
  *   rate, alphabet                                       recordings
  *   mask_values, tile                                    masks
  *   series, targets, window, horizon, season, scale,     time series
@@ -50,9 +51,11 @@ typedef struct mica_run_export_config {
  *   vocabulary, from, to                                 texts
  *   users, items, rating_mean, rating_range              recommendations
  *
- * Some tasks add further facts of the run under their own names. Doc strings of inputs and outputs repeat this; the doc
- * string of the graph holds all of it. MICA_E_UNSUPPORTED: an op has no ONNX form (the message names it, and no file is
- * written), or only a search gives the run's answers. MICA_E_STATE: the run is an opened ONNX model. */
+ * Some tasks add further stored values of the run under their own names. The doc string of the graph repeats all of
+ * this; the doc string of an input or output repeats the part about it.
+ *
+ * MICA_E_UNSUPPORTED: an op has no ONNX form (the message names it, and no file is written), or the run's task needs a
+ * search to produce any answer. MICA_E_STATE: the run is an opened ONNX model. */
 MICA_API MICA_CHECKED mica_status mica_run_export(mica_run *run, const char *path,
                                                   const mica_run_export_config *config);
 
@@ -66,11 +69,16 @@ typedef struct mica_run_quantize_config {
   const char *folder; /* folder for the new run */
 } mica_run_quantize_config;
 
-/* Writes a quantised copy of a run. It evaluates and predicts like any run, but cannot be trained. *report (report may
- * be NULL) is the caller's to mica_report_destroy. MICA_E_STATE: the run is quantised already, has no folder, or
- * learned other bits, or the folder holds a run. MICA_E_INVALID: bits has another value than 0, 4 and 8; 0 means the
- * bits that the run learned, else 8. MICA_E_UNSUPPORTED: the network cannot have 4 bits. MICA_E_FORMAT: the data do not
- * match the run's. MICA_E_NOT_FOUND: there are no data. Blocks. */
+/* Writes a quantised copy of a run. The copy evaluates and predicts like any run, but cannot be trained. `bits` of the
+ * settings is 4, 8 or 0; 0 means the bits with which the run was trained, and 8 if it was trained without quantisation.
+ * The caller frees *report with mica_report_destroy; report may be NULL. Blocks.
+ *
+ *   MICA_E_STATE         the run is quantised already, has no folder, or was trained for quantisation with other
+ *                        settings than `how` and equalize; or the folder already holds a run
+ *   MICA_E_INVALID       bits has another value, or there are no samples
+ *   MICA_E_UNSUPPORTED   the network cannot have 4 bits
+ *   MICA_E_FORMAT        the data do not match the run's
+ *   MICA_E_NOT_FOUND     there are no data */
 MICA_API MICA_CHECKED mica_status mica_run_quantize(mica_run *run, const mica_run_quantize_config *config,
                                                     mica_report **report);
 
@@ -80,9 +88,9 @@ typedef struct mica_onnx_quantize_config {
    * be the same for all inputs. NULL: quantise only weights. */
   const char *data;
   int64_t samples; /* maximum number of samples; 0: 512 */
-  /* Inputs are (x - mean) / deviation of the dataset's numbers; u8 counts in units of 1/255. One value per channel, or
-   * one for all. channels 0: values from the model's metadata, as `mica export` writes them, else mean 0 and deviation
-   * 1. */
+  /* The model's input is (x - mean) / deviation, where x is the dataset's number; u8 numbers are divided by 255 first.
+   * mean and deviation have `channels` values each: one per channel, or one for all channels. channels 0: the values in
+   * the model's metadata, which `mica export` writes; without them, mean 0 and deviation 1. */
   const double *mean, *deviation;
   size_t channels;
   mica_quantize_settings how; /* bits must be 8, group 0 */
@@ -92,7 +100,8 @@ typedef struct mica_onnx_quantize_config {
 /* Writes an ONNX model with pairs of QuantizeLinear and DequantizeLinear around inputs and weights of Conv, Gemm and
  * MatMul. Weights are i8 with one scale per output; inputs are u8 with one scale. Batch norms after a convolution are
  * folded into it. Operator set, names and all other nodes stay. External tensors are stored in the new file. *report
- * (report may be NULL) says for each product what became of it, or why it stays float; it is the caller's.
+ * lists for each Conv, Gemm and MatMul how it was quantised, or why it stays float. The caller frees *report with
+ * mica_report_destroy; report may be NULL.
  *
  * MICA_E_STATE: the model is quantised already. MICA_E_UNSUPPORTED: operator set below 13, 4 bits, groups, or an
  * operator that Mica lacks. MICA_E_FORMAT: the data do not match the model. Otherwise the errors of
@@ -102,8 +111,10 @@ MICA_API MICA_CHECKED mica_status mica_onnx_quantize(mica_engine *engine, const 
 
 /* --- pruning and masks --- */
 
-/* name, text: how channels are scored. magnitude: by the size of their weights. taylor: by the estimated change of the
- * loss, from weights and gradients. */
+/* Enumerator, name. How the importance of a channel is estimated:
+ *
+ *   magnitude   from the magnitude of its weights
+ *   taylor      from weights and gradients: the change of the loss if the channel were removed */
 #define MICA_PRUNE_METHOD_LIST(X)                                                                                      \
   X(MAGNITUDE, "magnitude")                                                                                            \
   X(TAYLOR, "taylor")
@@ -135,13 +146,17 @@ typedef struct mica_prune_config {
 
 /* Removes channels from a run's network in several steps (see mica_pruning in mica/compress.h). *run is an ordinary run
  * in the new folder, with its weights in pruned.safetensors. Fine-tune it with mica_run_fit, which can be resumed.
- * `quantize` applies to that fine-tuning, not to the steps here. A remark warns if data or settings hold out other
- * samples than the original run did: it may have trained on them. Blocks for steps - 1 epochs.
+ * `quantize` applies to that fine-tuning, not to the steps here. If data or settings hold out other samples than the
+ * original run did, that run may have trained on held-out samples; a remark warns of this. Blocks for steps - 1 epochs.
  *
- * MICA_E_STATE: too little or nothing can be removed (found before any training; nothing is written), the data have
- * changed, or the call was stopped (pruned.safetensors holds the weights so far; the message says so).
- * MICA_E_UNSUPPORTED: the run is quantised, or its network was published or is an ONNX model. MICA_E_INVALID: settings
- * that change the network. Otherwise the errors of mica_run_create. */
+ *   MICA_E_STATE         too little or nothing can be removed (found before any training; nothing is written), the data
+ *                        have changed, or the call was stopped (pruned.safetensors holds the weights so far; the
+ *                        message says so)
+ *   MICA_E_UNSUPPORTED   the run is quantised or was trained for quantisation, or its network comes from a published
+ *                        model or an ONNX model, whose layer widths are fixed
+ *   MICA_E_INVALID       settings change the network
+ *
+ * Otherwise the errors of mica_run_create. */
 MICA_API MICA_CHECKED mica_status mica_run_prune(mica_engine *engine, const mica_prune_config *config, mica_run **run);
 
 typedef struct mica_mask_config {
@@ -149,10 +164,13 @@ typedef struct mica_mask_config {
   const char *folder; /* folder for the new run */
 } mica_mask_config;
 
-/* Writes a copy of the run with the smallest weights of each matrix or filter layer set to 0. The network computes as
- * much as before; only a compressed file becomes smaller. Nothing is trained, because training would fill the zeros.
+/* Writes a copy of the run in which the smallest weights of each trained matrix (of a dense layer, an attention or an
+ * embedding) and of each convolution are 0. The network computes as much as before; the zeros only let the file
+ * compress better. The copy is not trained, because training would change the zeros again.
+ *
  * *zeros and *weights (both may be NULL) receive the number of zeros and of all these weights. MICA_E_STATE: the run is
- * quantised or has no folder, or the new folder already holds a run. MICA_E_INVALID: share is not between 0 and 1. */
+ * quantised, has no folder or has no such weights of f32; or the new folder already holds a run. MICA_E_INVALID: share
+ * is not between 0 and 1. */
 MICA_API MICA_CHECKED mica_status mica_run_mask(mica_run *run, const mica_mask_config *config, int64_t *zeros,
                                                 int64_t *weights);
 

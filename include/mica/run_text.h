@@ -1,4 +1,5 @@
-/* mica/run_text.h: text from runs: continue prompts (task language), search the text of recordings (task speech).
+/* mica/run_text.h: continue prompts with runs of the task language, and set how runs of the task speech find the text
+ * of a recording.
  *
  * Threads: as in mica/run.h. */
 #ifndef MICA_RUN_TEXT_H
@@ -15,7 +16,7 @@ typedef struct mica_text_search {
   const char *text_model; /* file for mica_text_model_open; NULL: no text model */
   int32_t text_order;     /* order of the model in letters, if the file is plain text; 0: 6 */
   double text_weight;     /* weight of the text model's log probability; 0: 0.5 */
-  double text_bonus;      /* added per letter */
+  double text_bonus;      /* added to the score of a text for each of its letters */
 } mica_text_search;
 
 /* Sets the search that later evaluations, predictions and reports use. search NULL: back to the run's setting.
@@ -29,8 +30,9 @@ typedef struct mica_run_texts {
   const size_t *prompt_bytes; /* length of each prompt; NULL: prompts end with a NUL */
   size_t prompt_count;
   int64_t length; /* tokens to add to each prompt; 0: 200 */
-  /* Tokens that are kept if a prompt is longer than the network's context, or if a text fills the context: its last
-   * `window` tokens. 0: such a prompt is refused, and half the context is kept of a text that fills it. */
+  /* When a prompt, or a prompt with its continuation, becomes longer than the network's context, only its last `window`
+   * tokens are kept. 0: a prompt that is too long is refused, and half the context is kept when a continuation fills
+   * it. */
   int64_t window;
   mica_sampling sampling;
   /* Receives each continuation as it is generated. A character may be split between two calls. Return false to end.
