@@ -3,8 +3,8 @@
  * The format: 8 bytes with the header's size N (little-endian); N bytes of JSON {"name": {"dtype": "F32", "shape": [2,
  * 3], "data_offsets": [0, 24]}, ..., "__metadata__": {"key": "text"}}; and the elements, row-major and little-endian,
  * tensor after tensor without gaps. Such a file cannot contain code. Files written by Mica store a hash of their
- * content as first text, "mica.hash"; damaged files are refused. The functions below hide this text.
- * MICA_E_UNSUPPORTED: the build lacks cJSON.
+ * content as the first text under "__metadata__", with the key "mica.hash"; damaged files are refused. The functions
+ * below hide this text. MICA_E_UNSUPPORTED: the build lacks cJSON.
  *
  * Threads: an open file does not change; several threads may read it at once. */
 #ifndef MICA_SAFETENSORS_H
@@ -21,7 +21,7 @@ typedef struct mica_safetensors_entry {
   const char *type; /* as spelled in the file: "F32", "U32", "F8_E4M3" */
   mica_dtype dtype; /* MICA_DTYPE_COUNT for types that Mica lacks */
   mica_shape shape;
-  const void *data; /* aligned to 8 bytes if the file's writer aligned it, not to vectors */
+  const void *data; /* in Mica's files aligned to the element's size, at most 8 bytes; not aligned for vectors */
   size_t bytes;
 } mica_safetensors_entry;
 
@@ -33,13 +33,13 @@ typedef struct mica_safetensors_pair {
 typedef struct mica_safetensors mica_safetensors;
 
 /* Maps a file and checks its whole header. A file that is replaced by renaming, as mica_safetensors_write does, stays
- * readable. It must not be truncated in place while it is open. MICA_E_NOT_FOUND, MICA_E_IO. MICA_E_FORMAT names file
- * and reason:
+ * readable. It must not be truncated in place while it is open. MICA_E_NOT_FOUND or MICA_E_IO: the file cannot be
+ * opened or read. MICA_E_FORMAT: the file has one of these faults, and the message names the file and the fault:
  *
  *   - a header above 100 MB, invalid UTF-8, or U+0000 in a text
  *   - gaps, overlaps, wrong sizes, or more than MICA_MAX_RANK dimensions
  *   - a name or key that occurs twice
- *   - a BOOL other than 0 and 1
+ *   - an unknown type, or a BOOL other than 0 and 1
  *   - a file of Mica's with a wrong hash */
 MICA_API MICA_CHECKED mica_status mica_safetensors_open(const char *path, mica_safetensors **file);
 
@@ -68,8 +68,8 @@ MICA_API const char *mica_safetensors_metadata(const mica_safetensors *file, con
  * types come first, so that tensors are aligned; otherwise the order is the caller's.
  *
  * MICA_E_IO: the message names the obstacle, such as a full disk; the old file stays. MICA_E_INVALID: a name or key
- * occurs twice, a name is "__metadata__", a name or text is NULL or not UTF-8, bytes do not match, or the format lacks
- * a type. */
+ * occurs twice, a name is "__metadata__", a name, key or text is NULL or not UTF-8, bytes do not match, or the format
+ * lacks a type. MICA_E_OVERFLOW: the header would be above 100 MB. */
 MICA_API MICA_CHECKED mica_status mica_safetensors_write(const char *path, const mica_safetensors_entry *entries,
                                                          size_t count, const mica_safetensors_pair *metadata,
                                                          size_t metadata_count);

@@ -12,9 +12,9 @@
  *
  *   step          what it does, with p = softmax(logits) of the tokens that are left
  *   logit_bias    adds a number to the logits of chosen tokens; always first
- *   penalties     for the last penalty_last_n tokens: divides a positive logit by repeat_penalty, multiplies another
- *                 (Keskar et al. 2019); then subtracts frequency_penalty times the token's count, and
- *                 presence_penalty
+ *   penalties     for each token among the last penalty_last_n: divides its logit by repeat_penalty if it is positive,
+ *                 multiplies it otherwise (Keskar et al. 2019); then subtracts presence_penalty, and
+ *                 frequency_penalty times the number of times that the token occurs
  *   dry           a token that would extend a repetition of L >= dry_allowed_length tokens loses
  *                 dry_multiplier * dry_base^(L - dry_allowed_length) (p-e-w 2024)
  *   top_n_sigma   keeps logits of at least maximum - n * standard deviation (Tang et al. 2024)
@@ -23,8 +23,8 @@
  *                 al. 2022)
  *   top_p         keeps the best until their p sum to top_p (Holtzman et al. 2020)
  *   min_p         keeps tokens with p >= min_p * the largest p (Nguyen et al. 2024)
- *   xtc           with xtc_probability, removes all tokens with p >= xtc_threshold but the least likely of them
- *                 (p-e-w 2024)
+ *   xtc           with probability xtc_probability, removes all tokens with p >= xtc_threshold except the least likely
+ *                 of these (p-e-w 2024)
  *   temperature   divides logits by T; with temperature_range R, T = low + (high - low) * h^temperature_exponent with
  *                 low = max(0, T - R), high = T + R and h = entropy / log(tokens left)
  *
@@ -48,7 +48,8 @@ typedef struct mica_logit_bias {
   float bias;
 } mica_logit_bias;
 
-/* Configuration. Defaults are llama.cpp's, except that DRY looks at the last 4,096 tokens and has no breakers. */
+/* Configuration. Defaults are llama.cpp's, except for DRY: by default it searches the last 4,096 tokens and has no
+ * breakers. */
 typedef struct mica_sampler_config {
   uint64_t seed;
   double temperature;          /* 0: 0.8; MICA_ZERO: take the best token */
@@ -98,11 +99,13 @@ MICA_API void mica_sampler_destroy(mica_sampler *sampler);
  * steps. Allocates at the first call, and when the vocabulary grows. *token and *logprob are written on success only.
  *
  * MICA_E_NUMERIC: a logit is not finite; the message names token and position. MICA_E_INVALID: mask and logit_bias
- * exclude all tokens, or an id in logit_bias or an accepted token in a window is outside the vocabulary. */
+ * exclude all tokens, or an id is outside the vocabulary: one in logit_bias, or one of the accepted tokens that
+ * penalties or DRY consider. */
 MICA_API MICA_CHECKED mica_status mica_sampler_draw(mica_sampler *sampler, const float *logits, int64_t vocabulary,
                                                     const uint32_t *mask, int32_t *token, float *logprob);
-/* Tokens that the last draw chose from, *count of them; NULL and 0 before the first draw and after a draw that failed.
- * Valid until the next draw. Best first if top_k, top_p or xtc is on, else by id. */
+/* The *count tokens that the last draw chose from; NULL and 0 before the first draw and after a draw that failed. Valid
+ * until the next draw. Best first if top_k or top_p is on, or if xtc was applied in this draw (xtc_probability); else
+ * by id. */
 MICA_API const mica_candidate *mica_sampler_candidates(const mica_sampler *sampler, size_t *count);
 
 /* Accepts a token of the prompt or a drawn one: appends it to the history of penalties and DRY, and advances the

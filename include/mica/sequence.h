@@ -1,8 +1,8 @@
 /* mica/sequence.h: layers and networks for sequences: positions, attention, transformer blocks, recurrent layers.
  *
  * Letters: B sequences, T positions, C features per position, H heads of queries, G heads of keys and values, D
- * features per head. Sequences are (B, T, C); B and T may be dynamic. Layers follow mica/nn.h: they are sticky, with
- * names and layouts of PyTorch's modules if these exist.
+ * features per head. Sequences are (B, T, C); B and T may be dynamic. Layers follow the rules of mica/nn.h: errors are
+ * sticky, and parameters have the names and layouts of PyTorch's module if there is one.
  *
  * Threads: as in mica/nn.h. */
 #ifndef MICA_SEQUENCE_H
@@ -16,15 +16,15 @@ MICA_BEGIN_DECLS
 
 /* --- positions --- */
 
-/* name, text. How a network represents the order of positions:
+/* Enumerator, name. How a network represents the order of positions:
  *
  *   LEARNED      adds a learned vector per position to the input
  *   SINUSOIDAL   adds sines and cosines (Vaswani et al. 2017)
  *   ROTARY       rotates queries and keys by angles that grow with the position (Su et al. 2021)
- *   ALIBI        lowers scores with the distance (Press et al. 2021)
- *   NONE         only causal masks
+ *   ALIBI        subtracts from a score in proportion to the distance of query and key (Press et al. 2021)
+ *   NONE         not at all; only a causal mask depends on the order
  *
- * mica_nn_positions applies the first two, attention ROTARY and ALIBI. */
+ * mica_nn_positions applies LEARNED and SINUSOIDAL; mica_nn_attention applies ROTARY and ALIBI. */
 #define MICA_POSITIONS_LIST(X)                                                                                         \
   X(LEARNED, "learned")                                                                                                \
   X(SINUSOIDAL, "sinusoidal")                                                                                          \
@@ -40,8 +40,8 @@ typedef enum mica_positions_kind {
 /* "learned", "rotary", ...; "?" for any other value. */
 MICA_API const char *mica_positions_name(mica_positions_kind kind);
 
-/* Positions of x (B, T, ...) along axis 1: 0, 1, ... T - 1, i32 (T). With an offset, i32 (B): (B, T), where each
- * sequence starts at its offset. */
+/* Positions of x (B, T, ...) along axis 1: 0, 1, ... T - 1, i32 (T). offset, i32 (B), is added to the positions of each
+ * sequence; the result is then (B, T). null: no offset. */
 MICA_API mica_value mica_positions(mica_value x, mica_value offset);
 
 typedef struct mica_rotary_config {
@@ -65,14 +65,14 @@ MICA_API mica_value mica_nn_positions(mica_nn *nn, const char *name, mica_value 
 
 /* --- attention --- */
 
-/* name, text. How a cache keeps keys (after rotary positions) and values, and the bytes per number:
+/* Enumerator, name. How a cache stores keys (after rotary positions) and values:
  *
- *   F32    as the network computes them: 4, or 2 if the network's dtype is f16 or bf16
- *   F16    f16: 2. The largest number is 65504
- *   BF16   bf16: 2
- *   Q8     i8, 1, and a scale, an f16 for each 32 features of a head, or for all of them if D is not a multiple of 32
+ *   F32    in the network's dtype: 4 bytes per number, or 2 if it is f16 or bf16
+ *   F16    as f16: 2 bytes; the largest number is 65504
+ *   BF16   as bf16: 2 bytes
+ *   Q8     as i8: 1 byte, and one f16 scale per 32 features of a head; one per head if D is not a multiple of 32
  *
- * Attention computes in f32 if the network does, whatever the form. */
+ * The form does not change the type in which attention computes: f32 if the network does. */
 #define MICA_CACHE_FORM_LIST(X)                                                                                        \
   X(F32, "f32")                                                                                                        \
   X(F16, "f16")                                                                                                        \
@@ -87,19 +87,24 @@ typedef enum mica_cache_form {
 /* "f32", "q8", ...; "?" for any other value. */
 MICA_API const char *mica_cache_form_name(mica_cache_form form);
 
-/* Cache of keys and values, kept between runs, so that a sequence continues without being read again. A layer with a
- * cache has the states "cache_k" and "cache_v" (batch length, G D), and "cache_k_scale" and "cache_v_scale" if its form
- * is Q8. Each run writes the positions of x in place, after the `offset` existing ones, and attends to everything up to
- * each query. Nothing grows: one plan serves all lengths. Positions from `length` on are not written. Entries after a
- * sequence's own positions are never used. */
+/* Cache of keys and values. It is kept between runs of a session, so the next run needs only the new positions of a
+ * sequence. A layer with a cache has the states "cache_k" and "cache_v" (batch * length, G * D). If the cache's form is
+ * Q8, it also has the states "cache_k_scale" and "cache_v_scale".
+ *
+ * Each run writes keys and values of x into the cache, after the `offset` existing positions. With `causal`, each query
+ * attends to all positions up to its own; otherwise to all positions up to the last one of x. The size of the cache is
+ * fixed, so a session need not plan its graph again when a sequence grows. Positions from `length` on are not written.
+ * Entries after a sequence's last position are never used. */
 typedef struct mica_kv_cache {
   int64_t batch, length; /* B, and number of positions kept per sequence */
   mica_value offset;     /* (B) i32: number of positions already in each sequence; null: 0 */
   mica_value lengths;    /* (B) i32: number of valid leading positions of x; null: all */
-  /* (B) i32: cached sequence that each sequence of x continues; its cache is copied, as for hypotheses of a beam
-   * search. null: its own. */
+  /* (B) i32: for each sequence of x, the number of the cached sequence that it continues. The cached keys and values
+   * are copied first, so several sequences may continue the same one, as in a beam search. null: sequence b continues
+   * b. */
   mica_value parents;
-  /* number of adjacent sequences that share a memory: the memory and its caches have B / beams sequences. 0: 1 */
+  /* Number of hypotheses per memory: each `beams` consecutive sequences of x attend to the same memory, and the memory
+   * and its caches have B / beams sequences. 0: 1 */
   int64_t beams;
   /* i32, one number per sequence of x, from 0 to B - 1: the cached sequence that it continues. Each number occurs at
    * most once. Not with parents, beams or a memory. null: x has B sequences, in order. */
@@ -107,8 +112,8 @@ typedef struct mica_kv_cache {
   mica_cache_form form;
 } mica_kv_cache;
 
-/* Past of a stream that arrives in parts, for causal attention with a window: keys and values of the window - 1
- * positions before x. Zeros start a stream. */
+/* Keys and values of the window - 1 positions before x, for a sequence that arrives in parts (a stream). Needs causal
+ * attention with a window. All zeros at the start of a stream. */
 typedef struct mica_attention_past {
   mica_value k, v;  /* (B, window - 1, G, D); the layer replaces them by the last positions of x */
   mica_value count; /* (B) i32: number of valid positions, at the end; the caller updates it */
@@ -125,13 +130,13 @@ typedef struct mica_nn_attention_config {
   int64_t groups;    /* G; heads must be a multiple of it; 0: heads; 1: multi-query */
   int64_t head_size; /* D; 0: C / heads */
   bool causal;       /* a position sees no later ones; ignored with a memory or recall */
-  int64_t window;    /* see mica_attention_config, also for the next three */
+  int64_t window;    /* window, scale, soft_cap, dropout: see mica_attention_config */
   double scale, soft_cap;
   double dropout;         /* of attention weights, in training */
   mica_value mask;        /* b8 or additive, broadcast to (B, H, Tq, Tk); not with ALIBI */
   mica_value key_lengths; /* (B) i32; not with a cache for self-attention */
   mica_value starts;      /* (B, T) i32: first key visible to each query; not with a memory or past */
-  bool sinks;             /* adds a score per head to its softmax; starts at 0 */
+  bool sinks;             /* learns one more score per head, without a value, for the softmax (mica/attention.h) */
   bool no_bias;           /* no layer has a bias */
   /* MICA_ATTENTION_... bits: these layers have no bias. Unless `apart` is set, Q, K and V must be set together. */
   uint32_t without_bias;
@@ -142,7 +147,7 @@ typedef struct mica_nn_attention_config {
   double qk_epsilon;             /* of these norms; 0: 1e-5; MICA_ZERO: 0 */
   mica_positions_kind positions; /* ROTARY and ALIBI, in self-attention only; positions count from the cache's offset */
   mica_rotary_config rotary;
-  mica_value position_ids; /* i32 (T) or (B, T): positions for ROTARY instead; not with past; null: none */
+  mica_value position_ids; /* i32 (T) or (B, T): positions that ROTARY uses instead; not with past; null: none */
   const mica_kv_cache *cache;
   /* With a cache and a null memory: use the keys and values that the last run with a memory left in the cache;
    * key_lengths gives the valid ones. */
@@ -165,8 +170,10 @@ typedef struct mica_nn_attention_config {
 MICA_API mica_value mica_nn_attention(mica_nn *nn, const char *name, mica_value x, mica_value memory,
                                       const mica_nn_attention_config *config);
 
-/* name, text. f in the dense layers of a block: W2 f(W1 x); for the last three, which are gated, W2 (f(W1 x) W3 x).
- * RELU2: relu(x)^2 (So et al. 2021). GEGLU, GEGLU_TANH: GELU, exact and by tanh. SWIGLU: silu (Shazeer 2020). */
+/* Enumerator, name. Function f between the dense layers of a block: W2 f(W1 x). RELU2: relu(x)^2 (So et al. 2021).
+ *
+ * The last three are gated: W2 (f(W1 x) * W3 x), where * multiplies elements. GEGLU, GEGLU_TANH: f is GELU, exact and
+ * by tanh. SWIGLU: f is silu (Shazeer 2020). */
 #define MICA_FEED_FORWARD_LIST(X)                                                                                      \
   X(GELU, "gelu")                                                                                                      \
   X(GELU_TANH, "gelu_tanh")                                                                                            \
@@ -209,7 +216,8 @@ typedef struct mica_block_experts {
   int64_t chosen; /* experts per position; 0: 1 */
   bool normalise; /* divide the chosen probabilities by their sum */
   bool bias;      /* router and experts have biases: router.bias, experts.gate_proj_bias (count, rows), ... */
-  /* c > 0, SWIGLU only: quick_gelu(min(gate(x), c)) (1 + up(x) cut to -c to c), as in gpt-oss; 0: off */
+  /* Limit c > 0, for SWIGLU only: the hidden features are quick_gelu(min(gate(x), c)) (1 + min(max(up(x), -c), c)), as
+   * in gpt-oss. 0: off */
   double clamp;
 } mica_block_experts;
 
@@ -220,7 +228,7 @@ typedef struct mica_transformer_config {
   mica_feed_forward feed_forward;
   bool apart;                 /* dense layers are gate_proj, up_proj and down_proj instead of linear1 and linear2 */
   bool no_feed_bias;          /* dense layers have no bias; self.no_bias implies it */
-  mica_block_experts experts; /* `hidden` is each expert's; feed_forward must be gated; without dropout */
+  mica_block_experts experts; /* `hidden` is each expert's; feed_forward must be gated, dropout 0 */
   mica_block_norms norms;     /* of each part */
   mica_block_order order;     /* other than SEQUENCE: norms must be BEFORE, and memory null */
   bool post_norm;             /* the same as norms AFTER */
@@ -246,15 +254,18 @@ typedef struct mica_conformer_config {
   int64_t hidden;                /* features between dense layers; 0: 4 C */
   int64_t kernel;                /* positions per filter; odd unless causal; 0: 15 */
   double dropout;                /* of the result of each part, and between dense layers */
-  /* Past of a stream for attention and for filters, (B, C, kernel - 1); both are replaced. NULL: not a stream. */
+  /* For a sequence that arrives in parts: past of the attention, and past_filtered (B, C, kernel - 1), the inputs of
+   * the convolution at the positions before x. The layer replaces both, for the next part. NULL: not a stream. */
   mica_attention_past *past;
   mica_value *past_filtered;
 } mica_conformer_config;
 
-/* Conformer block (Gulati et al. 2020), x (B, T, C) to (B, T, C): half of two dense layers, self-attention, a
- * convolution (gated linear units, one filter per channel, batch norm), half of two dense layers, a layer norm. Names
- * are those used by torchaudio's ConformerLayer: ffn1, self_attn, conv_module, ffn2, final_layer_norm. Convolutions of
- * one position are dense layers. Filters have no bias, because batch norm would cancel it. config may be NULL. */
+/* Conformer block (Gulati et al. 2020), x (B, T, C) to (B, T, C). It adds to x, in this order: half the result of two
+ * dense layers, self-attention, a convolution (gated linear units, one filter per channel, batch norm), and half the
+ * result of two more dense layers; a layer norm follows.
+ *
+ * Names are those used by torchaudio's ConformerLayer: ffn1, self_attn, conv_module, ffn2, final_layer_norm. Pointwise
+ * convolutions are dense layers. Filters have no bias, because batch norm would cancel it. config may be NULL. */
 MICA_API mica_value mica_nn_conformer(mica_nn *nn, const char *name, mica_value x, const mica_conformer_config *config);
 
 /* --- recurrent layers --- */
@@ -278,18 +289,18 @@ MICA_API mica_rnn_results mica_nn_rnn(mica_nn *nn, const char *name, mica_value 
 
 /* --- rows of a sequence --- */
 
-/* Row lengths[b] - 1 of each sequence of x (B, T, C): (B, C). lengths i32 (B); null: the last row, if T is known.
- * Length 0 gives row T - 1. */
+/* The last valid row of each sequence of x (B, T, C), which is row lengths[b] - 1: (B, C). lengths i32 (B); null: row
+ * T - 1, if T is known. Length 0 gives row T - 1. */
 MICA_API mica_value mica_last_rows(mica_value x, mica_value lengths);
 /* Mean of the first lengths[b] rows of each sequence: (B, C). lengths null: all rows. 0 for length 0. */
 MICA_API mica_value mica_mean_rows(mica_value x, mica_value lengths);
 
 /* --- networks --- */
 
-/* Sizes of the networks of sequences in mica/model.h, where the defaults for 0 are given. */
+/* Sizes of networks for sequences. mica/model.h lists the networks, and the defaults that 0 stands for. */
 typedef struct mica_sequence_sizes {
   int64_t vocabulary; /* number of token ids; 0: classes */
-  int64_t context;    /* maximum number of positions; 0: 1024 */
+  int64_t context;    /* maximum number of positions; 0: 1024, or 512 of encoder and translator */
   int64_t layers, heads, groups, hidden;
   int64_t kernel; /* tcn, cnn_gru: steps per filter; 0: 3 */
   mica_positions_kind positions;

@@ -24,20 +24,21 @@ typedef struct mica_binding {
 typedef struct mica_session_config {
   bool no_fusion;   /* one kernel per op: slow; for locating errors */
   bool no_simplify; /* compile the graph as built */
-  /* f16 or bf16: inference in 16 bits. Convolutions and products round f32 operands to this type; sums stay f32. Values
-   * between them are stored in this type. Inputs, outputs and parameters stay f32, and so do all ops other than
-   * products, pointwise ops, pooling, concatenation and padding. MICA_E_UNSUPPORTED: the graph has assignments. f32
-   * (0): as in the graph. */
+  /* f16 or bf16: inference in 16 bits. f32 (0): as in the graph. MICA_E_UNSUPPORTED: the graph has assignments.
+   *
+   * Convolutions and matrix products round f32 operands to this type and sum in f32. They and pointwise ops, pooling,
+   * concatenation and padding store their results in this type. Inputs, outputs, parameters and all other ops stay
+   * f32. */
   mica_dtype dtype;
-  /* Another session of the same engine, whose memory is used for every parameter that it has too. Parameters match by
-   * name; dtypes and shapes must be equal. Training and inference of a network, or several batch sizes, then share the
-   * weights. NULL: none. */
+  /* Another session of the same engine. Parameters that both sessions have are stored once, in the other session's
+   * memory. They match by name; dtypes and shapes must be equal. Training and inference of a network, or several batch
+   * sizes, can thus share weights. NULL: none. */
   mica_session *share;
   /* Memory for single parameters; takes precedence over `share`. The tensors may belong to the caller or to any session
    * (mica_session_parameter). A tensor must be contiguous and have the parameter's dtype and shape. It must begin at a
    * multiple of 64 bytes in its buffer, as tensors from mica_tensor_create do. Two parameters must not overlap
-   * (MICA_E_INVALID). A NULL tensor gives the parameter memory of the session's own even if `share` has it. Bindings of
-   * parameters that outputs do not need are ignored. */
+   * (MICA_E_INVALID). For a NULL tensor, the session allocates memory of its own, even if `share` has that parameter.
+   * Bindings of parameters that no output or assignment needs are ignored. */
   const mica_binding *parameters;
   size_t parameter_count;
   /* A session keeps a plan (memory and recorded launches) for each set of input shapes. If there are more plans, or
@@ -66,9 +67,9 @@ MICA_API mica_tensor *mica_session_parameter(mica_session *session, const char *
  * mica_session_config.parameters. Launches must be recorded again, so prefer to give parameters at creation. */
 MICA_API MICA_CHECKED mica_status mica_session_share(mica_session *session, const char *name, mica_tensor *tensor);
 
-/* A tensor for an input, by name. Outputs of other sessions are allowed. Outputs of this session are allowed too,
- * unless shapes change. MICA_E_INVALID: the tensor is a parameter that the same run assigns; copy it, or alternate
- * between two bound outputs. */
+/* A tensor for an input, by name. Outputs of other sessions are allowed, also an output of this session from a run with
+ * other shapes. MICA_E_INVALID: the tensor overlaps an output of the same run, or a parameter that the run assigns;
+ * copy it, or alternate between two bound outputs. */
 typedef struct mica_feed {
   const char *name;
   const mica_tensor *tensor;
@@ -76,12 +77,13 @@ typedef struct mica_feed {
 
 /* Queues one run: reads inputs from feeds (each input once, contiguous, with the declared dtype and a matching shape),
  * computes the outputs, then assigns. Inputs that no output or assignment needs may be left out. Returns without
- * waiting. With known shapes it does not allocate, build or wait. New shapes are planned and recorded once, without new
- * kernels. The device reads feeds later: do not overwrite them from another queue before that.
+ * waiting. With known shapes it does not allocate, build or wait. New shapes are planned and recorded once, usually
+ * without new kernels. The device reads feeds later: do not overwrite them from another queue before that.
  *
- * An op that exists only on the host makes the run wait for its inputs. An op in two halves, such as a transfer to
- * other ranks, only makes it wait for the result, where the result is needed. If such an op fails, the run ends with
- * its status; earlier assignments are done. MICA_E_NOT_FOUND: the graph has no input of a feed's name. */
+ * An op that exists only on the host makes the call wait for the op's inputs. Some of these ops, such as transfers to
+ * other ranks, work in the background; the call then waits only where a later op needs the result. If an op on the host
+ * fails, the run ends with its status; assignments before it have been made. MICA_E_NOT_FOUND: the graph has no input
+ * of a feed's name. */
 MICA_API MICA_CHECKED mica_status mica_session_run(mica_session *session, mica_queue *queue, const mica_feed *feeds,
                                                    size_t feed_count);
 
@@ -89,22 +91,25 @@ MICA_API MICA_CHECKED mica_status mica_session_run(mica_session *session, mica_q
  * run overwrites it, and it becomes invalid if shapes change and the session drops its plan. NULL if index is too
  * large; also before the first run if dimensions are dynamic, or while the device lacks memory for the outputs. */
 MICA_API const mica_tensor *mica_session_output(const mica_session *session, size_t index);
-/* Makes later runs write an output directly into this tensor, without a copy. It must be contiguous and have the
- * output's dtype and declared shape, and in each run its actual shape (MICA_E_DTYPE, MICA_E_SHAPE). It must not overlap
- * a parameter, another output or a feed (MICA_E_INVALID). It should begin at a multiple of 64 bytes in its buffer, else
- * the run ends with a copy. The session keeps the memory alive until another tensor is bound. NULL unbinds. Neither
- * waits nor allocates device memory. MICA_E_NOT_FOUND: index is too large. */
+/* Makes later runs write an output directly into this tensor. tensor NULL: back to the session's own memory. The call
+ * does not wait and allocates no device memory. The session keeps the tensor's memory alive until another one is bound.
+ *
+ * The tensor must be contiguous and have the output's dtype and declared shape, and in each run the output's actual
+ * shape (MICA_E_DTYPE, MICA_E_SHAPE). It must not overlap a parameter, another output or a feed (MICA_E_INVALID). If it
+ * does not begin at a multiple of 64 bytes in its buffer, each run copies the output into it at the end.
+ * MICA_E_NOT_FOUND: index is too large. */
 MICA_API MICA_CHECKED mica_status mica_session_bind_output(mica_session *session, size_t index, mica_tensor *tensor);
 
 typedef struct mica_session_report {
   size_t launches;          /* per run */
-  double flops;             /* of these launches; those that do not state theirs count as 0 */
+  double flops;             /* of these launches; 0 for a launch whose op does not declare its FLOPs */
   size_t host_steps;        /* per run: ops that exist only on the host; the run waits for their inputs */
   size_t values;            /* values with memory of their own */
   uint64_t planned_bytes;   /* arena: peak of all temporaries; exact, known before the first run */
   uint64_t unplanned_bytes; /* size of the temporaries without sharing */
-  /* memory of kernels beside operands: partial sums, shared by all, and derived weights (packed, or with a norm folded
-   * in). Plans and sessions that derive the same share it, but each counts it */
+  /* Memory that kernels need beside their operands: partial sums, for which all kernels share one buffer, and derived
+   * weights, such as packed ones. Plans and sessions with the same derived weights share them, but each report counts
+   * them. */
   uint64_t workspace_bytes;
   uint64_t parameter_bytes; /* of parameters in the session's own memory */
   uint64_t io_bytes;        /* outputs */
@@ -112,14 +117,14 @@ typedef struct mica_session_report {
   uint64_t plan_bytes;      /* of these plans: arenas, constants, outputs and workspace */
 } mica_session_report;
 
-/* Describes the plan for the shapes of the last run; without dynamic dimensions, the graph's. MICA_E_STATE: nothing is
- * planned yet. */
+/* Describes the plan for the shapes of the last run, or the only plan if no dimension is dynamic. MICA_E_STATE: nothing
+ * is planned yet. */
 MICA_API MICA_CHECKED mica_status mica_session_describe(mica_session *session, mica_session_report *report);
-/* Lists the launches and host steps of a run in order, one per line: kernel, fused ops, shapes, flops, bytes. *text is
- * the caller's to mica_free. */
+/* Lists the launches and host steps of a run in order, one per line: kernel, fused ops, shapes, flops, bytes. The
+ * caller frees *text with mica_free. */
 MICA_API MICA_CHECKED mica_status mica_session_dump(mica_session *session, char **text);
-/* Source of a launch's kernel as compiled. MICA_E_NOT_FOUND: launch is too large. *text is the caller's to
- * mica_free. */
+/* Source of the kernel of launch number `launch`, as it was compiled. MICA_E_NOT_FOUND: launch is too large. The caller
+ * frees *text with mica_free. */
 MICA_API MICA_CHECKED mica_status mica_session_kernel_source(mica_session *session, size_t launch, char **text);
 
 MICA_END_DECLS

@@ -73,11 +73,11 @@ typedef struct mica_stft_config {
   bool normalized; /* divide by the root of the window's sum of squares (torchaudio) */
   bool snip;       /* Kaldi's frames: `width` samples that all lie inside, then zeros up to length; pad is not used */
   bool centered_values; /* first subtract the mean of each frame (Kaldi) */
-  double preemphasis;   /* p of x[i] - p x[i - 1] per frame, with x[0] - p x[0] first (Kaldi) */
+  double preemphasis; /* p: replaces x[i] of a frame by x[i] - p x[i - 1], and x[0] by x[0] - p x[0] (Kaldi); 0: off */
 } mica_stft_config;
 
-/* Spectra (N, length / 2 + 1, F, 2) of windowed frames of x (N, T). config may be NULL. Lengths up to 1,024 are one
- * product with a matrix of windowed waves; larger ones a transform. */
+/* Spectra (N, length / 2 + 1, F, 2) of windowed frames of x (N, T). config may be NULL. A length of up to 1,024 is
+ * computed as one matrix product, with windowed sines and cosines in the matrix; a larger length as mica_rfft. */
 MICA_API mica_value mica_stft(mica_value x, const mica_stft_config *config);
 /* Signals (N, T) whose spectra are closest to x (N, length / 2 + 1, F, 2), by least squares (Griffin and Lim 1984):
  * windowed frames are added up and divided by the sum of squared windows (by 1 if that is below 1e-11). like (N, T)
@@ -123,8 +123,8 @@ typedef struct mica_decibels_config {
   double floor;     /* lower bound of x; 0: 1e-10, for amplitudes 1e-5 */
   double range;     /* lower bound relative to the maximum per sample of axis 0, in dB; 0: 80; MICA_ZERO: off */
 } mica_decibels_config;
-/* 10 log10(max(x, floor) / reference), for amplitudes 20 log10. config may be NULL. There is no gradient where a bound
- * applies; with `range` it flows to the maximum there. */
+/* 10 log10(max(x, floor) / reference), for amplitudes 20 log10. config may be NULL. An element at the bound `floor` has
+ * gradient 0. The gradient of an element at the bound that `range` sets goes to the sample's maximum. */
 MICA_API mica_value mica_decibels(mica_value x, const mica_decibels_config *config);
 
 /* DECIBELS: mica_decibels with defaults; LOG: log(x + 1e-6) (torchaudio's log_mels); KALDI: log(max(x, 2^-23)). */
@@ -138,9 +138,9 @@ typedef struct mica_mfcc_config {
 /* First coefficients of the orthonormal cosine transform (type 2) of log mel spectrograms: (N, coefficients, F). */
 MICA_API mica_value mica_mfcc(mica_value x, const mica_mfcc_config *config);
 
-/* LIBROSA: polynomial of degree `order` through `width` frames; at the ends, the polynomial of the first or last frames
- * (Savitzky and Golay 1964). F must not be dynamic and must be at least width. TORCHAUDIO: sum_k k x[t + k] / sum_k k^2
- * with repeated ends, applied `order` times. */
+/* LIBROSA: fits a polynomial of degree `order` to the `width` frames around t and takes its derivative (Savitzky and
+ * Golay 1964); near the ends, the polynomial of the first or last `width` frames is used. F must not be dynamic and
+ * must be at least width. TORCHAUDIO: sum_k k x[t + k] / sum_k k^2 with repeated ends, applied `order` times. */
 typedef enum mica_delta_style { MICA_DELTA_STYLE_LIBROSA, MICA_DELTA_STYLE_TORCHAUDIO } mica_delta_style;
 /* Derivatives along the last axis of x (N, C, F). width must be odd and at least 3, order 1 or 2. */
 MICA_API mica_value mica_deltas(mica_value x, int64_t width, int32_t order, mica_delta_style style);

@@ -27,14 +27,16 @@ MICA_BEGIN_DECLS
  * process wrote itself after the call needs no signature.
  *
  * key: the name of a public key's file, or its 56 characters; "": demand nothing; NULL: what the environment variable
- * MICA_REQUIRE_KEY says, which also holds before the first call. The file of a key is read during the call, or
- * at the first model if the environment names it.
+ * MICA_REQUIRE_KEY says, which also holds before the first call. The file of a key is read during the call, or at the
+ * first model if the environment names it.
  *
- * Opening then fails with MICA_E_STATE if a signature is missing or made with another key, with MICA_E_FORMAT if the
- * signature is of other content or is damaged, and with MICA_E_UNSUPPORTED without libsodium. Every file is read in
- * full, about a second per GB.
+ * Opening such a file fails with MICA_E_STATE if a signature is missing or made with another key, or if the key that
+ * the environment names cannot be read. It fails with MICA_E_FORMAT if the signature is of other content or is damaged.
+ * Every file is read in full, about a second per GB.
  *
- * MICA_E_NOT_FOUND, MICA_E_FORMAT: there is no such key, or it is damaged; what was demanded before still holds. */
+ * MICA_E_NOT_FOUND, MICA_E_FORMAT: there is no such key, or it is damaged; the earlier demand still holds.
+ * MICA_E_UNSUPPORTED: a key is given, but the build has no libsodium. (If the environment names a key in such a build,
+ * opening a file fails with this status.) */
 MICA_API MICA_CHECKED mica_status mica_signature_require(const char *key);
 
 typedef struct mica_signature_info {
@@ -42,27 +44,29 @@ typedef struct mica_signature_info {
   char comment[8193]; /* the trusted comment, which the signature covers */
 } mica_signature_info;
 
-/* Compares a file with FILE.minisig. key: as in mica_signature_require, NULL and "" excluded. info may be NULL. Returns
- * the statuses that opening gives there, and MICA_E_NOT_FOUND: no such file. */
+/* Verifies a file against FILE.minisig. key is as in mica_signature_require, but must not be NULL or "". info may be
+ * NULL. A missing, wrong or damaged signature gives the same status as when mica_signature_require is in force.
+ * MICA_E_NOT_FOUND: no such file or key. */
 MICA_API MICA_CHECKED mica_status mica_signature_check(const char *path, const char *key, mica_signature_info *info);
 
 typedef struct mica_signature_config {
   const char *key;      /* file of the secret key; required */
   const char *password; /* of an encrypted key */
-  const char *comment;  /* trusted comment, at most 8192 bytes without control characters but tabs;
-                         * NULL: the time and the name of the file, as minisign has it */
+  const char *comment;  /* trusted comment, at most 8192 bytes; tabs are the only control characters allowed;
+                         * NULL: the time and the name of the file, as minisign writes */
 } mica_signature_config;
 
 /* Writes FILE.minisig, also in place of an older one. MICA_E_NOT_FOUND: no such file or key. MICA_E_FORMAT: the key is
  * damaged. MICA_E_STATE: a password is missing or wrong. MICA_E_INVALID: the comment is too long or not one line. */
 MICA_API MICA_CHECKED mica_status mica_signature_write(const char *path, const mica_signature_config *config);
 
-/* Makes a pair of keys: the files NAME.key, which only this user can read, and NAME.pub. A password encrypts NAME.key
- * (scrypt with 1 GiB and some seconds, as minisign does); NULL or "" leaves it plain. MICA_E_STATE: one of the files
- * exists. */
+/* Creates a pair of keys: the files NAME.key, which only this user can read, and NAME.pub. A password encrypts NAME.key
+ * (scrypt, which takes 1 GiB of memory and some seconds, as in minisign); NULL or "": NAME.key is not encrypted.
+ * MICA_E_STATE: one of the files exists. */
 MICA_API MICA_CHECKED mica_status mica_signature_make_keys(const char *name, const char *password);
 
-/* *encrypted: the file of a secret key is encrypted. MICA_E_NOT_FOUND: no such file. MICA_E_FORMAT: it is not a key. */
+/* Sets *encrypted to true if the file of a secret key is encrypted. MICA_E_NOT_FOUND: no such file. MICA_E_FORMAT: it
+ * is not a key. */
 MICA_API MICA_CHECKED mica_status mica_signature_key_is_encrypted(const char *key, bool *encrypted);
 
 MICA_END_DECLS

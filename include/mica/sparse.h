@@ -35,9 +35,9 @@ typedef struct mica_negative_config {
 } mica_negative_config;
 
 /* Draws ids other than the positive. positives (...) i32 or i64; y (..., samples) of the same dtype. The draw depends
- * on seed, position in the graph and step, like mica_random_uniform. With popularity, a drawn positive is drawn again
- * once; if it is drawn again, the next id is used. The result may hold ids that the caller considers positive for other
- * reasons. No gradient. */
+ * on seed, position in the graph and step, like mica_random_uniform. With popularity, if the positive is drawn, a
+ * second id is drawn instead; if that is the positive too, the id after it is used. The result may hold ids that the
+ * caller considers positive for other reasons. No gradient. */
 MICA_API mica_value mica_negative_samples(mica_value step, mica_value positives, const mica_negative_config *config);
 
 /* Cross entropy of each positive against `samples` drawn ids, which all rows share:

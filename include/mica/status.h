@@ -49,7 +49,7 @@ MICA_API const char *mica_status_text(mica_status status);
 /* Message of the last failed call in this thread; "" if there was no failure. The library owns it; it is valid until
  * the next failing call in this thread. Successful calls do not change it. */
 MICA_API const char *mica_error_message(void);
-/* Status of that call; MICA_OK if there was no failure. */
+/* Status of the last failed call in this thread; MICA_OK if there was no failure. */
 MICA_API MICA_CHECKED mica_status mica_error_status(void);
 
 /* Log levels, most severe first. */

@@ -16,12 +16,12 @@ MICA_BEGIN_DECLS
 typedef struct mica_tensor mica_tensor;
 
 /* Creates a contiguous (row-major) tensor with new memory; its content is undefined. MICA_E_DEVICE_MEMORY: the message
- * tells the requested size and the memory in use. MICA_E_UNSUPPORTED: F64 on a device without double precision.
- * MICA_E_DTYPE: no dtype. MICA_E_OVERFLOW: the size is too large. */
+ * has the requested size and the memory in use. MICA_E_UNSUPPORTED: F64 on a device without double precision.
+ * MICA_E_DTYPE: dtype is not a mica_dtype. MICA_E_OVERFLOW: the size is too large. */
 MICA_API MICA_CHECKED mica_status mica_tensor_create(mica_engine *engine, mica_dtype dtype, mica_shape shape,
                                                      mica_tensor **tensor);
 
-/* Creates a tensor with a copy of data, mica_tensor_bytes of it. Blocks. */
+/* Creates a contiguous tensor and copies data into it; data has the tensor's mica_tensor_bytes bytes. Blocks. */
 MICA_API MICA_CHECKED mica_status mica_tensor_create_from(mica_engine *engine, mica_dtype dtype, mica_shape shape,
                                                           const void *data, mica_tensor **tensor);
 
@@ -89,7 +89,7 @@ typedef enum mica_map_mode { MICA_MAP_MODE_READ, MICA_MAP_MODE_WRITE, MICA_MAP_M
 
 /* Maps a tensor's memory for the host. Blocks until earlier work of the queue is done. Devices with unified memory do
  * not copy. With MICA_MAP_MODE_WRITE the content is undefined, and the caller must write all of it. No queued work may
- * use the tensor until unmap. */
+ * use the tensor until unmap. MICA_E_INVALID: the tensor is not contiguous or has no elements. */
 MICA_API MICA_CHECKED mica_status mica_tensor_map(mica_queue *queue, mica_tensor *tensor, mica_map_mode mode,
                                                   void **data);
 MICA_API MICA_CHECKED mica_status mica_tensor_unmap(mica_queue *queue, mica_tensor *tensor, void *data);

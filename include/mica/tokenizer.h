@@ -1,8 +1,8 @@
 /* mica/tokenizer.h: tokenisers in the format of Hugging Face's tokenizer.json: text to token ids and back.
  *
  * A tokeniser normalises a text, splits it into pieces, finds the tokens of each piece with its model, and adds tokens
- * that frame a text ("[CLS]", "</s>"). Ids and decoded texts are the same as in the package `tokenizers`. Supported
- * are:
+ * that frame a text ("[CLS]", "</s>"). Ids and decoded texts are the same as in the package `tokenizers`. These parts
+ * are supported:
  *
  *   models           BPE (byte-level, byte fallback, unk, fuse_unk, prefix, suffix, ignore_merges), WordPiece, Unigram,
  *                    WordLevel
@@ -15,7 +15,8 @@
  *   added tokens     with lstrip, rstrip, single_word, normalized, special
  *
  * Everything else, such as dropout, is refused with a message. Truncation and padding are saved again but not applied;
- * loaders pad batches. An added token has the id that the model gives its text, else the file's id.
+ * loaders pad batches. If the model's vocabulary has the text of an added token, the token has the vocabulary's id,
+ * otherwise the id given for it in "added_tokens".
  *
  * Needs cJSON. Patterns (ByteLevel, Whitespace, Split, Replace) need PCRE2, Unicode tables need utf8proc.
  * MICA_E_UNSUPPORTED: the file needs a library that the build lacks.
@@ -38,23 +39,26 @@ typedef struct mica_tokenizer mica_tokenizer;
 
 /* --- files --- */
 
-/* Opens a tokenizer.json, or a GGUF file if the path ends in ".gguf". MICA_E_NOT_FOUND, MICA_E_IO. MICA_E_FORMAT:
- * invalid JSON or a contradiction. MICA_E_UNSUPPORTED: an unknown part. The message names the place in the file. */
+/* Opens a tokenizer.json, or a GGUF file if the path ends in ".gguf". MICA_E_NOT_FOUND or MICA_E_IO: the file cannot be
+ * opened or read. MICA_E_FORMAT: it is invalid JSON, or its parts contradict each other. MICA_E_UNSUPPORTED: it has a
+ * part that is not in the list above. The message names the place in the file. */
 MICA_API MICA_CHECKED mica_status mica_tokenizer_open(const char *path, mica_tokenizer **tokenizer);
 /* Opens a tokenizer.json in memory; its bytes are copied. Error messages use `name`. */
 MICA_API MICA_CHECKED mica_status mica_tokenizer_open_memory(const char *name, const void *data, size_t bytes,
                                                              mica_tokenizer **tokenizer);
-/* Reads the tokeniser of a GGUF file: model "gpt2" (byte-level BPE), "llama" (SentencePiece BPE) or "t5" (Unigram). The
- * file may be closed afterwards. MICA_E_FORMAT: keys are missing or contradict each other. MICA_E_UNSUPPORTED: another
- * model, or an unknown value of "tokenizer.ggml.pre"; the message lists the known ones. */
+/* Reads the tokeniser of a GGUF file: model "gpt2" (byte-level BPE), "llama" (SentencePiece BPE), "t5" (Unigram) or
+ * "bert" (WordPiece). The file may be closed afterwards. MICA_E_FORMAT: keys are missing or contradict each other.
+ * MICA_E_UNSUPPORTED: another model, or an unknown value of "tokenizer.ggml.pre"; the message lists the known ones. */
 MICA_API MICA_CHECKED mica_status mica_tokenizer_open_gguf(const char *name, const struct mica_gguf *file,
                                                            mica_tokenizer **tokenizer);
 
-/* Adds the keys of a GGUF file for a tokenizer.json: its tokens, types, merges and scores, and what it puts around a
- * text. tokens is the size of the model's vocabulary; ids that no token has get "[PAD<id>]". GGUF has no normalisation
- * but SentencePiece's, so NFC is dropped. Otherwise a file with these keys gives the same ids. Error messages use
- * `name`. MICA_E_FORMAT, MICA_E_UNSUPPORTED: as in mica_tokenizer_open; an id outside of the vocabulary; a model other
- * than byte-level BPE and BPE with byte tokens; a pattern of words that GGUF has no name for. */
+/* Converts a tokenizer.json to keys of a GGUF file: tokens, types, merges, scores, and the tokens that frame a text.
+ * tokens is the size of the model's vocabulary; ids without a token get "[PAD<id>]". A tokeniser read from these keys
+ * gives the same ids, except that NFC normalisation is dropped, because GGUF cannot express it. Error messages use
+ * `name`.
+ *
+ * Fails like mica_tokenizer_open; also with MICA_E_FORMAT or MICA_E_UNSUPPORTED for an id outside the vocabulary, a
+ * model other than byte-level BPE and BPE with byte tokens, and a word pattern that GGUF has no name for. */
 MICA_API MICA_CHECKED mica_status mica_tokenizer_gguf_keys(const char *name, const char *json, size_t bytes,
                                                            int64_t tokens, struct mica_gguf_keys *keys);
 /* Writes a tokenizer.json; replaces an existing file atomically. */
@@ -66,10 +70,10 @@ MICA_API void mica_tokenizer_destroy(mica_tokenizer *tokenizer);
 
 /* --- training --- */
 
-/* name, text:
+/* Enumerator, name:
  *
- *   BPE        byte-level; decoding restores all bytes exactly. Like GPT-2: its pattern splits texts, 256 bytes are
- *              tokens, and the most frequent pair becomes a token, repeatedly
+ *   BPE        byte-level, like GPT-2: GPT-2's pattern splits texts; the 256 bytes are the first tokens, and the most
+ *              frequent pair of tokens repeatedly becomes a new one. Decoding restores all bytes exactly
  *   WORDPIECE  like BERT: words, and continuations "##ing"; lowercase also removes accents
  *   UNIGRAM    like SentencePiece: the vocabulary with the highest likelihood, pruned from frequent substrings
  *   WORD       words and punctuation, most frequent first
@@ -93,12 +97,16 @@ MICA_API const char *mica_tokenizer_kind_name(mica_tokenizer_kind kind);
 
 typedef struct mica_tokenizer_config {
   mica_tokenizer_kind kind;
-  int32_t size;          /* maximum number of tokens, including special ones; 0: 8,000; ignored for BYTE */
-  int32_t min_frequency; /* pairs, words and characters that occur less often do not become tokens; 0: 2 */
+  int32_t size; /* maximum number of tokens, including special ones; 0: 8,000; ignored for BYTE */
+  /* BPE, WORDPIECE: pairs of tokens that occur less often do not become tokens; WORD, CHARACTER: words and characters;
+   * 0: 2. The other kinds ignore it. */
+  int32_t min_frequency;
   bool lowercase; /* converts texts to lower case (WORDPIECE: also without accents); decoding does not restore it */
-  /* Special tokens with the ids 0, 1, ... NULL: "<unk>", "<pad>", "<s>", "</s>"; BPE and BYTE without "<unk>";
-   * WORDPIECE: "[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]", with which it frames texts. Except for BPE and BYTE, the
-   * first one stands for unknown text. */
+  /* Special tokens with the ids 0, 1, ... Except for BPE and BYTE, the first one replaces unknown text. NULL:
+   *
+   *   BPE, BYTE   "<pad>", "<s>", "</s>"
+   *   WORDPIECE   "[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]"; "[CLS]" and "[SEP]" frame texts
+   *   others      "<unk>", "<pad>", "<s>", "</s>" */
   const char *const *special;
   size_t special_count;
 } mica_tokenizer_config;
@@ -108,8 +116,8 @@ typedef struct mica_tokenizer_config {
 typedef mica_status mica_text_fn(void *user, const char **text, size_t *bytes);
 
 /* Trains a tokeniser on texts. config may be NULL. The same texts give the same file: ties go to smaller ids, then to
- * smaller bytes. MICA_E_FORMAT: a text is not UTF-8 (BPE and BYTE accept any bytes). MICA_E_INVALID: size is too small
- * for bytes, characters or special tokens. */
+ * smaller bytes. MICA_E_FORMAT: a text is not UTF-8 (BPE and BYTE accept any bytes). MICA_E_INVALID: a field is out of
+ * range, there is no text, or size is too small for the special tokens and the bytes or characters. */
 MICA_API MICA_CHECKED mica_status mica_tokenizer_train(const mica_tokenizer_config *config, mica_text_fn *next,
                                                        void *user, mica_tokenizer **tokenizer);
 
@@ -147,11 +155,12 @@ typedef struct mica_encode_config {
   size_t second_bytes;
 } mica_encode_config;
 
-/* Encodes a text of at most 1 GiB. config may be NULL. MICA_E_FORMAT: the text is not UTF-8 although the tokeniser
- * needs that, the model has no token for unknown text, or a pattern of the file needs too many steps. */
+/* Encodes a text of at most 1 GiB. config may be NULL. MICA_E_INVALID: the text is larger. MICA_E_FORMAT: the text is
+ * not UTF-8 although the tokeniser needs that, the model has no token for unknown text, normalising makes the text too
+ * large, or a pattern of the file needs too many steps. */
 MICA_API MICA_CHECKED mica_status mica_tokenizer_encode(const mica_tokenizer *tokenizer, const char *text, size_t bytes,
                                                         const mica_encode_config *config, mica_encoding *encoding);
-/* Decodes ids. *text is the caller's to mica_free; a NUL follows its bytes. skip_special omits special tokens. The
+/* Decodes ids. The caller frees *text with mica_free; a NUL follows its bytes. skip_special omits special tokens. The
  * decoder ByteLevel returns bytes unchanged; they may be invalid UTF-8. MICA_E_INVALID: an id has no token; the message
  * names it. */
 MICA_API MICA_CHECKED mica_status mica_tokenizer_decode(const mica_tokenizer *tokenizer, const int32_t *ids,

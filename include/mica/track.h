@@ -37,11 +37,11 @@ MICA_API MICA_CHECKED mica_status mica_tracker_create(const mica_tracker_config 
  * to, 1 or more. It is 0 if the track has had fewer boxes in a row than min_hits asks for; this does not apply to the
  * first min_hits frames.
  *
- * classes (may be NULL): the class of each box; a track has boxes of one class. filtered (may be NULL) receives
- * `count` times the box that the track's filter estimates. A box that begins a track is its own estimate.
+ * classes (may be NULL): the class of each box; a track has boxes of one class. filtered (may be NULL) receives `count`
+ * times the box that the track's filter estimates. A box that begins a track is its own estimate.
  *
- * MICA_E_INVALID: a box has no area, or a coordinate is not a number or is beyond 1e9; the tracker does not change
- * then. MICA_E_NOMEM: only mica_tracker_reset and mica_tracker_destroy may follow. */
+ * MICA_E_INVALID: a box has a side shorter than 1e-9, or a coordinate is not a number or is beyond 1e9; the tracker
+ * does not change then. MICA_E_NOMEM: only mica_tracker_reset and mica_tracker_destroy may follow. */
 MICA_API MICA_CHECKED mica_status mica_tracker_step(mica_tracker *tracker, const double *boxes, const int32_t *classes,
                                                     size_t count, int64_t *ids, double *filtered);
 /* Forgets all frames; ids begin at 1 again. */
@@ -60,18 +60,20 @@ typedef struct mica_track_box {
 } mica_track_box;
 
 /* Reads lines `frame,id,left,top,width,height[,confidence[,class[,...]]]`. Files count pixels from 1; this subtracts 1.
- * The confidence is 1 if it is missing. Empty lines are ignored. *boxes is the caller's to mica_free. MICA_E_FORMAT: a
- * line is wrong, or a frame has an id twice in boxes that count; the message has the line. MICA_E_NOT_FOUND, MICA_E_IO,
- * MICA_E_NOMEM. */
+ * The confidence is 1 if it is missing. Empty lines are ignored. The caller frees *boxes with mica_free. MICA_E_FORMAT:
+ * a line is wrong, or two boxes of a frame have the same id and neither has the confidence 0; the message has the line.
+ * MICA_E_NOT_FOUND, MICA_E_IO, MICA_E_NOMEM. */
 MICA_API MICA_CHECKED mica_status mica_track_read(const char *path, mica_track_box **boxes, size_t *count);
 /* Writes lines `frame,id,left,top,width,height,confidence,-1,-1,-1`, in the order given. MICA_E_IO, MICA_E_NOMEM. */
 MICA_API MICA_CHECKED mica_status mica_track_write(const char *path, const mica_track_box *boxes, size_t count);
 
 /* --- scores --- */
 
-/* Numbers of boxes, over all frames, and scores. true_boxes: those that count. A true box and a found box may match if
- * they overlap enough; each matches one at most. A pair keeps its match while the boxes overlap enough. The
- * others are matched so that the number of pairs is largest, and then the sum of overlaps. */
+/* Numbers of boxes, over all frames, and scores. true_boxes excludes boxes with a score of 0.
+ *
+ * A true box and a found box may match if their overlap is at least the threshold. A box matches at most one other. If
+ * a true track and a found track matched before and their boxes still overlap enough, they match again. Among the
+ * remaining boxes, the number of matches is made as large as possible, and then the sum of overlaps. */
 typedef struct mica_track_scores {
   int64_t frames, true_boxes, found_boxes, true_tracks, found_tracks;
   int64_t matches;         /* includes switches */
@@ -89,8 +91,9 @@ typedef struct mica_track_scores {
 /* Computes CLEAR MOT (Bernardin and Stiefelhagen 2008) and identity scores (Ristani et al. 2016), equal to the package
  * motmetrics. True boxes with a score of 0 are left out. Frames may come in any order; classes are not compared.
  * overlap: smallest overlap of a match; 0: 0.5. A score that would divide by 0 is NaN.
+ *
  * MICA_E_INVALID: an id is negative or comes twice in a frame, a box has no area, or overlap is not in 0 to 1.
- * MICA_E_OVERFLOW: too many ids. MICA_E_NOMEM. */
+ * MICA_E_OVERFLOW: too many ids, or too many boxes in a frame. MICA_E_NOMEM. */
 MICA_API MICA_CHECKED mica_status mica_track_evaluate(const mica_track_box *truths, size_t truth_count,
                                                       const mica_track_box *found, size_t found_count, double overlap,
                                                       mica_track_scores *scores);

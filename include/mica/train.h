@@ -42,12 +42,12 @@ typedef struct mica_batch_values mica_batch_values;
  * has an error that lists the columns. mica_batch_has tells whether it exists. */
 MICA_API mica_value mica_batch_value(const mica_batch_values *batch, const char *name);
 MICA_API bool mica_batch_has(const mica_batch_values *batch, const char *name);
-/* Number of samples in the batch, f32. Read a column first: it gives the number. Otherwise the graph has an error
- * (MICA_E_STATE). */
+/* Number of samples in the batch, f32. It is taken from the column that was read first with mica_batch_value; without
+ * such a column the graph has an error (MICA_E_STATE). */
 MICA_API mica_value mica_batch_samples(const mica_batch_values *batch);
 
-/* Kind of an answer, and the distance of a student's answer q from a teacher's p per element. It is 0 if they agree. T
- * is a temperature (Hinton et al. 2015). */
+/* For distillation: kind of a network's answer, and the distance that is minimised between the student's answer q and
+ * the teacher's answer p, per element. The distance is 0 if they agree. T is a temperature (Hinton et al. 2015). */
 typedef enum mica_answer_kind {
   MICA_ANSWER_KIND_CLASSES, /* logits of classes on axis 1: T^2 KL(softmax(p / T), softmax(q / T)) over that axis */
   MICA_ANSWER_KIND_LABELS,  /* logits of yes or no: T^2 KL(sigmoid(p / T), sigmoid(q / T)) per element */
@@ -58,12 +58,14 @@ typedef enum mica_answer_kind {
   MICA_ANSWER_KIND_BOXES,   /* corners x0 y0 x1 y1 on the last axis: 1 - giou(q, p) per box */
 } mica_answer_kind;
 
-/* An answer of a network, to compare with a teacher's. */
+/* An answer of the network, to compare with a teacher's answer. */
 typedef struct mica_answer {
   mica_answer_kind kind;
-  mica_value value;  /* f32 */
-  mica_value weight; /* f32: weight per element (classes and boxes: without their axis); null: 1 */
-  mica_value count;  /* f32 scalar that divides the weighted sum; null: the sum of the weights */
+  mica_value value; /* f32 */
+  /* f32: weight of each distance; has value's shape, for CLASSES without axis 1, for BOXES without the last axis. null:
+   * 1 */
+  mica_value weight;
+  mica_value count; /* f32 scalar that divides the weighted sum; null: the sum of the weights */
 } mica_answer;
 
 #define MICA_OBJECTIVE_ANSWERS 4
@@ -71,25 +73,31 @@ typedef struct mica_answer {
 #define MICA_OBJECTIVE_OUTPUTS 8
 /* Result of a step function. metrics and outputs end at the first NULL name, answers at the first null value. */
 typedef struct mica_objective {
-  mica_value loss; /* f32 scalar to minimise: a mean over what `weight` counts; null when predicting */
-  /* f32: number of samples, pixels or tokens that the loss is a mean of; null: samples of the batch */
+  mica_value loss; /* f32 scalar to minimise, a mean; null when predicting */
+  /* f32 scalar: number of samples, pixels or tokens over which the loss is a mean; weights the loss in sums over
+   * batches and ranks. null: samples of the batch */
   mica_value weight;
-  double least; /* lower bound of the divisor `weight`; 0: no bound, and a loss with weight 0 counts as 0 */
-  bool joined;  /* the part of the loss that uses mica_nn_loss_ranks needs the gradient of the sum over ranks */
+  double least; /* mica_optimizer_config.least, for `weight` */
+  bool joined;  /* mica_optimizer_config.joined: set it if the loss uses mica_nn_loss_ranks */
   mica_metric metrics[MICA_OBJECTIVE_METRICS];
   mica_answer answers[MICA_OBJECTIVE_ANSWERS]; /* answers to compare with a teacher's */
-  /* Column as training changed it (noise, mosaics). A teacher gets this value for the column. Null: unchanged. */
+  /* If the step function changes a column for training (noise, mosaics): the changed value, which a teacher gets
+   * instead of the column seen_column. null: no change. */
   mica_value seen;
   const char *seen_column;
-  mica_value outputs[MICA_OBJECTIVE_OUTPUTS]; /* readable after a test or a prediction (mica_trainer_output) */
+  /* Values to read after a test (outputs of mica_trainer_test_session) or a prediction (mica_trainer_output). */
+  mica_value outputs[MICA_OBJECTIVE_OUTPUTS];
   const char *output_names[MICA_OBJECTIVE_OUTPUTS];
 } mica_objective;
 
-/* Builds the network, its loss, metrics and outputs into nn's graph. The trainer calls it for training
- * (mica_nn_is_training) and for tests when it is created, for predictions at the first mica_trainer_predict and
- * whenever its columns change, and for each mica_trainer_observe. For predictions, columns that only the loss needs may
- * be missing; leave the loss null then. Build the network first and the metrics last, because the random numbers of
- * dropout depend on the values built before it. */
+/* Step function: builds the network, its loss, metrics and outputs into nn's graph. The trainer calls it
+ *
+ *   - when the trainer is created: once for training (mica_nn_is_training) and once for tests
+ *   - at the first mica_trainer_predict, and whenever the columns of a predicted batch change
+ *   - for each mica_trainer_observe
+ *
+ * For predictions, columns that only the loss needs may be missing; leave the loss null then. Build the network first
+ * and the metrics last, because the random numbers of a dropout depend on the values built before it. */
 typedef void mica_step_fn(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *objective);
 
 /* Events that a callback receives.
@@ -97,7 +105,7 @@ typedef void mica_step_fn(mica_nn *nn, const mica_batch_values *batch, const voi
  *   BEGIN        before the first step, with the test network's loss; not when a run resumes
  *   STEPS        some steps are done
  *   EPOCH        an epoch is done and validated
- *   CHECKPOINT   a file has been written
+ *   CHECKPOINT   last.safetensors has been written
  *   STOPPED      the stop flag, the callback or `patience` ended training; the checkpoint is written if there is a
  *                folder */
 typedef enum mica_train_event {
@@ -108,12 +116,12 @@ typedef enum mica_train_event {
   MICA_TRAIN_EVENT_STOPPED,
 } mica_train_event;
 
-/* How a rank spent its time, in seconds: on the network and everything else but waiting; waiting for other ranks; with
- * messages in transit, including the wait. */
+/* How a rank spent its time, in seconds. computing: all time except waiting. waiting: until messages of other ranks had
+ * arrived. sending: time during which messages were in transit, waiting included. */
 typedef struct mica_rank_times {
   double computing, waiting, sending;
 } mica_rank_times;
-/* Maximum number of ranks in a progress report: the first ones. */
+/* A progress report has the times of at most this number of ranks, the first ones. */
 #define MICA_TRAIN_RANKS 16
 
 typedef struct mica_train_progress {
@@ -128,10 +136,10 @@ typedef struct mica_train_progress {
   bool best;               /* EPOCH: the best one so far */
   bool kept;               /* EPOCH: its weights are kept: it is the best, or within `tolerance` of the best */
   double seconds;          /* of this epoch so far, without validation */
-  double data_seconds;     /* part of `seconds` spent waiting for data: the batches' `waited` */
+  double data_seconds;     /* part of `seconds` spent waiting for data: sum of mica_batch.waited */
   const char *path;        /* CHECKPOINT: the file */
   const char *reason;      /* STOPPED: a sentence */
-  int32_t ranks;           /* EPOCH, with a communicator: number of ranks, and the one that computed longest */
+  int32_t ranks;           /* EPOCH, with a communicator: number of ranks, and the rank that computed longest */
   int32_t slowest_rank;
   mica_rank_times rank_times[MICA_TRAIN_RANKS];
   const char *watch; /* the configuration's: the metric that decides which epoch is best; NULL: the loss */
@@ -141,13 +149,14 @@ typedef struct mica_train_progress {
 typedef bool mica_train_fn(void *user, const mica_train_progress *progress);
 
 /* Pipeline parallelism (mica/parallel.h). The network is cut into `count` stages. Each rank owns one stage: its weights
- * and their optimiser state. Further ranks are replicas with other batches: rank k is in replica k / count, and rank 0
- * of a replica has the last stage. With `tensor` ranks per stage it is replica k / (count tensor).
+ * and their optimiser state. If there are more ranks than stages, they form replicas, which train on different batches:
+ * rank k is in replica k / count, and the first rank of a replica has the last stage. With `tensor` ranks per stage,
+ * rank k is in replica k / (count tensor).
  *
- * Cuts are made where a single value passes, so that the most expensive stage costs as little as possible, by the
- * operations of its layers. Weights used in several stages, such as tied ones, stay equal. The N samples of a batch are
- * divided evenly into micro-batches; their gradients are averaged like the gradients of ranks. Batch norms use the
- * statistics of one micro-batch. Tests need all weights on every rank. */
+ * The network is cut at points where a single value passes from one layer to the next. Cuts are chosen so that the most
+ * expensive stage has as few FLOPs as possible. Weights used in several stages, such as tied ones, stay equal. The N
+ * samples of a batch are divided evenly into micro-batches; their gradients are averaged like the gradients of ranks.
+ * Batch norms use the statistics of one micro-batch. Tests need all weights on every rank. */
 typedef struct mica_train_stages {
   int32_t count; /* 0 and 1: the network is not cut */
   int32_t micro_batches;
@@ -161,13 +170,13 @@ typedef struct mica_trainer_config {
   const void *step_config;
   const struct mica_batch_column *columns, *test_columns; /* test_columns NULL: the same */
   size_t column_count, test_column_count;
-  /* Metric that decides which epoch is best, and whether lower is better. NULL or "loss": the loss. Must be a metric of
-   * tests or one that `evaluate` adds, else MICA_E_NOT_FOUND. If nothing validates and training lacks the metric, the
-   * loss decides instead. The loss also decides between epochs with equal values. */
+  /* Metric that decides which epoch is best; falling: a lower value is better. NULL or "loss": the loss. Must be a
+   * metric of tests or one that `evaluate` adds, else MICA_E_NOT_FOUND. Without validation data the training metric
+   * decides, or the loss if training lacks the metric. Between epochs with equal values, the loss decides. */
   const char *watch;
   bool falling;
-  /* A later epoch whose metric is worse than the best one's by at most this is kept in its place: a small validation
-   * part cannot tell them apart. 0: none. */
+  /* If the metric of an epoch is worse than the best one by at most this, its weights still replace the weights that
+   * were kept, because a small validation part cannot tell the two apart. 0: only better epochs do. */
   double tolerance;
   /* Called after the sums of a test are read, to add metrics that are not quotients of sums. May call mica_trainer_sum,
    * or run the test session over the source again. NULL: none. */
@@ -176,10 +185,12 @@ typedef struct mica_trainer_config {
   mica_dtype dtype; /* type that layers compute in; see mica_nn_config */
   bool allow_tf32;  /* see mica_nn_config */
   uint64_t seed;
-  const struct mica_safetensors *like; /* file that gives layers their widths; see mica_nn_config; may be NULL */
+  const struct mica_safetensors
+      *like; /* file whose weights set the widths of layers; see mica_nn_config; may be NULL */
   mica_optimizer_config optimizer;
   mica_schedule_config schedule; /* steps 0: all steps of the run */
-  /* also multiply the rate by what `plateau` returns for the validation loss (without validation: the training loss) */
+  /* Also multiply the learning rate by the factor that `plateau` returns for the validation loss (without validation:
+   * for the training loss). */
   bool on_plateau;
   mica_plateau plateau;
   const char *freeze;   /* pattern of weights that are not trained; NULL: none */
@@ -197,9 +208,10 @@ typedef struct mica_trainer_config {
   /* Called by the layers of every network that the trainer builds (mica/nn.h); may be NULL. */
   mica_nn_hook *hook;
   void *hook_user;
-  /* Form of weights (mica_nn_config.hold). Checkpoints lack weights that it freezes. `bind` returns their memory for
-   * the training session when the network is built (mica_foundation_bind); other sessions share it. The tensors must
-   * outlive the trainer. MICA_E_UNSUPPORTED: combined with stages or tensor. NULL: all weights are f32. */
+  /* Chooses in which form each weight is stored (mica_nn_config.hold). Weights that it freezes are not in checkpoints.
+   * When the network is built, `bind` returns the memory of these weights for the training session
+   * (mica_foundation_bind); other sessions share it. The tensors must outlive the trainer. MICA_E_UNSUPPORTED: combined
+   * with stages or tensor. NULL: all weights are f32. */
   mica_nn_hold_fn *hold;
   void *hold_user;
   mica_status (*bind)(void *user, const mica_nn *nn, const mica_binding **parameters, size_t *count);
@@ -209,8 +221,8 @@ typedef struct mica_trainer_config {
   const volatile int *stop;
   /* Data parallelism. Each rank has a trainer with the same configuration, except for engine and communicator, and its
    * own batches. Ranks take the same steps. Sums are over all ranks, the batches of a test are divided among them, and
-   * rank 0 writes the files. Any rank can stop all. When a run begins, all ranks take rank 0's parameters and position,
-   * but for weights that `hold` freezes: each rank has them from its file.
+   * rank 0 writes the files. Any rank can stop all. When a run begins, all ranks take rank 0's parameters and position.
+   * Weights that `hold` freezes are an exception: each rank reads them from its file.
    *
    * Dropout differs by rank. Batch norms use the samples of their rank, unless sync_norm is set; their running
    * statistics are averaged. If a rank fails, all ranks stop with a message that names rank and step. The communicator
@@ -234,9 +246,9 @@ MICA_API MICA_CHECKED mica_status mica_trainer_create(mica_engine *engine, const
                                                       mica_trainer **trainer);
 MICA_API void mica_trainer_destroy(mica_trainer *trainer);
 
-/* Network and session for training, and the same for tests, which share the weights (or use their moving averages, if
- * the optimiser has an ema). Inputs are "batch.NAME" for each column that the step function used. Outputs of the test
- * session are those in the objective. The trainer owns them. */
+/* Network and session for training, and network and session for tests. The test session uses the same weights, or their
+ * moving averages if the optimiser has an ema. Inputs are "batch.NAME" for each column that the step function used.
+ * Outputs of the test session are the objective's outputs. The trainer owns the returned objects. */
 MICA_API mica_nn *mica_trainer_network(mica_trainer *trainer);
 MICA_API mica_session *mica_trainer_session(mica_trainer *trainer);
 MICA_API mica_nn *mica_trainer_test_network(mica_trainer *trainer);
@@ -277,15 +289,16 @@ MICA_API MICA_CHECKED mica_status mica_trainer_sum(mica_trainer *trainer, const 
 /* Queues the network on a batch, which may lack columns that only the loss needs. The network is built at the first
  * call, and again whenever a batch has other columns than the one before. */
 MICA_API MICA_CHECKED mica_status mica_trainer_predict(mica_trainer *trainer, const mica_batch *batch);
-/* Observes the tested weights through a further network. Its layers call another hook, and values other than the
- * objective's outputs are noted after each run. See mica_calibration_hook, mica_calibration_values and
- * mica_calibration_note. */
+/* Callbacks of mica_trainer_observe, which runs a further network with the weights that tests use, for example to
+ * calibrate quantisation (mica_calibration_hook, mica_calibration_values, mica_calibration_note). hook is called by the
+ * network's layers. */
 typedef struct mica_observer {
   mica_nn_hook *hook;
   void *user;
-  /* Called after the network is built: returns the values to compute. They must stay valid until the session exists. */
+  /* Called after the network is built. Returns further values to compute, besides the objective's outputs. The list
+   * must stay valid until the session is created. */
   mica_status (*values)(void *user, const mica_value **values, size_t *count);
-  /* Called after each run. Outputs of the session from number `first` on are the values. */
+  /* Called after each run. Output number first + k of the session is value number k. */
   mica_status (*note)(void *user, mica_session *session, size_t first);
 } mica_observer;
 /* Builds the observed network and runs it on batches of the source until `samples` samples were seen; 0: one epoch.

@@ -29,10 +29,14 @@ MICA_API bool mica_tunable_get(size_t index, mica_tunable *tunable);
  * "gemm 1024,1024,1024" is M,N,K. Optional: ,nn ,nt ,tn or ,tt (transposes of A and B), a type (,f16), and a number of
  * batches (,x8).
  *
- * "conv fwd,n16,c64,h56,k64,r3,p1" is the pass (fwd, bwd_data, bwd_filter), images, channels, height and width,
- * filters, their height and width, and padding. Optional: s (stride), d (dilation), g (groups), a type (f16), and o
- * (output size, if further zeros after the padding enlarge it). h, r, s, p, d and o are one number for height and
- * width, HxW, or DxHxW. The default of padding is 0, of the others 1.
+ * "conv fwd,n16,c64,h56,k64,r3,p1" is the pass (fwd, bwd_data, bwd_filter), followed by
+ *
+ *   n  images           k  filters                         s  stride (optional; 1)
+ *   c  channels         r  height and width of a filter    d  dilation (optional; 1)
+ *   h  height, width    p  padding (optional; 0)           g  groups (optional; 1)
+ *   o  output size (optional; needed if zeros beyond the padding enlarge the output)
+ *
+ * and optionally a type (f16). h, r, s, p, d and o are one number for all axes, HxW, or DxHxW.
  *
  * MICA_E_FORMAT: the text is not a problem. */
 MICA_API MICA_CHECKED mica_status mica_tuner_create(mica_engine *engine, const char *problem, mica_tuner **tuner);
@@ -44,17 +48,19 @@ MICA_API const char *mica_tuner_key(const mica_tuner *tuner);
 MICA_API double mica_tuner_flops(const mica_tuner *tuner);
 
 /* Number of candidates, and the text of one (NULL if index is too large). At first, these are all implementations that
- * accept the problem, with each of their parameter sets; the default choice comes first. */
+ * accept the problem, with each of their parameter sets, except those stored as wrong (mica_tuner_quarantine); the
+ * default choice comes first. */
 MICA_API size_t mica_tuner_count(const mica_tuner *tuner);
 MICA_API const char *mica_tuner_candidate(const mica_tuner *tuner, size_t index);
-/* mica_tuner_add adds a candidate by its text, unless it is listed, and returns its index. MICA_E_NOT_FOUND: the text
- * is not a candidate for this problem on this device. mica_tuner_widen adds all that differ from candidate `index` in
- * one parameter. */
+/* mica_tuner_add adds a candidate by its text, unless the tuner has it already; *index receives its index.
+ * MICA_E_NOT_FOUND: the text is not a candidate for this problem on this device. mica_tuner_widen adds all candidates
+ * that differ from candidate `index` in one parameter. */
 MICA_API MICA_CHECKED mica_status mica_tuner_add(mica_tuner *tuner, const char *candidate, size_t *index);
 MICA_API MICA_CHECKED mica_status mica_tuner_widen(mica_tuner *tuner, size_t index);
 
-/* Compares a candidate with the reference, then times it. *seconds is the median of runs that take at least `budget`
- * seconds in total (0: 0.05). Blocks. MICA_E_NUMERIC: the result is wrong. Otherwise the errors of a launch. */
+/* Compares a candidate with the reference, then times it. *seconds is the median of 5 to 1,000 measurements, which take
+ * `budget` seconds in total if their number allows it (0: 0.05). Blocks. MICA_E_NUMERIC: the result is wrong. Otherwise
+ * the errors of a launch. */
 MICA_API MICA_CHECKED mica_status mica_tuner_measure(mica_tuner *tuner, size_t index, double budget, double *seconds);
 
 /* Stores a candidate as the best one for this problem. Ops of this engine use it from now on; other processes get it

@@ -40,8 +40,8 @@ typedef enum mica_sample_mode {
   MICA_SAMPLE_MODE_NEAREST,
   MICA_SAMPLE_MODE_CUBIC
 } mica_sample_mode;
-/* Elements outside. ZEROS: 0; BORDER: the nearest element; REFLECT: mirrored at the outer edges, with align at the
- * centres of the outer elements. */
+/* Elements outside. ZEROS: 0; BORDER: the nearest element; REFLECT: mirrored at the outer edges (with align: at the
+ * centres of the outer elements). */
 typedef enum mica_sample_padding {
   MICA_SAMPLE_PADDING_ZEROS,
   MICA_SAMPLE_PADDING_BORDER,
@@ -53,7 +53,7 @@ typedef struct mica_sample_config {
   mica_sample_padding padding;
   bool align;        /* -1 and 1 are the centres of the first and last element, not their outer edges */
   bool pixels;       /* coordinates count elements: 0 is the centre of the first */
-  mica_value images; /* (M) i32 or i64: image that part m of the grid reads (outside: reads 0); null: m */
+  mica_value images; /* (M) i32 or i64: image that grid[m] samples; if there is no such image, y[m] is 0; null: m */
 } mica_sample_config;
 
 /* y[m, c, p...] = x[images[m], c] at position grid[m, p...], as PyTorch's grid_sample and ONNX's GridSample. x (N, C,
@@ -65,7 +65,7 @@ MICA_API mica_value mica_sample(mica_value x, mica_value grid, const mica_sample
 typedef struct mica_roi_config {
   int64_t height, width; /* cells per box; 0: 7 */
   int64_t sampling;      /* samples per cell and axis; 0: 2 */
-  double scale;          /* units of boxes to pixels of x; 0: 1 */
+  double scale;          /* pixels of x per unit of the boxes; 0: 1 */
   bool whole_pixels; /* no shift by half a pixel, boxes at least one pixel wide and high: torchvision's aligned=False */
   bool largest;      /* maximum of a cell's samples, not the mean */
   /* Each box takes ceil(size / cells) samples per cell and axis, as torchvision's sampling_ratio=-1, but at most
@@ -78,10 +78,18 @@ typedef struct mica_roi_config {
  * be NULL. He et al. 2017. */
 MICA_API mica_value mica_roi_align(mica_value x, mica_value boxes, mica_value images, const mica_roi_config *config);
 
-/* Deformable convolution: mica_conv with two spatial axes, whose filter elements read x at positions shifted by
- * `offset`, bilinear, 0 outside, times `mask`. x (N, C, H, W), w (K, C / groups, R, S). offset (N, 2 parts R S, P, Q):
- * shift in y and x (pixels) per part of the channels and element of a filter. mask (N, parts R S, P, Q) and b (K) may
- * be null. Without output_pad. Differentiable once in all operands. Dai et al. 2017; Zhu et al. 2018. */
+/* Deformable convolution: mica_conv with two spatial axes, in which each filter element reads x at a position shifted
+ * by `offset` and multiplies the value by `mask`. Between pixels it interpolates bilinearly; outside, x is 0. Dai et
+ * al. 2017; Zhu et al. 2018.
+ *
+ *   x       (N, C, H, W)
+ *   w       (K, C / groups, R, S)
+ *   offset  (N, 2 G R S, P, Q): the channels are divided into G groups; one shift (y, x), in pixels, per group, filter
+ *           element and output position (P, Q)
+ *   mask    (N, G R S, P, Q), or null
+ *   b       (K), or null
+ *
+ * config->output_pad must be 0. Differentiable once in all operands. */
 MICA_API mica_value mica_deform_conv(mica_value x, mica_value offset, mica_value mask, mica_value w, mica_value b,
                                      const mica_conv_config *config);
 

@@ -28,7 +28,7 @@ typedef struct mica_weight_entry {
   mica_dtype dtype; /* MICA_DTYPE_COUNT: blocks, or a type that Mica does not compute with */
   mica_block block;
   mica_shape shape; /* in elements, outermost first */
-  const void *data; /* dtypes in the host's byte order, blocks as in the file; any address */
+  const void *data; /* elements in the host's byte order, or blocks as in the file; not aligned */
   size_t bytes;
   size_t file; /* index of its file in mica_weights_file_at */
 } mica_weight_entry;
@@ -36,7 +36,7 @@ typedef struct mica_weight_entry {
 /* An open file in memory. */
 typedef struct mica_weight_file {
   const char *path;
-  const void *data; /* whole pages; entries point into them, except on big-endian hosts, which have copies */
+  const void *data; /* begins at a page; entries point into it, except on big-endian hosts, where entries are copies */
   size_t bytes;
 } mica_weight_file;
 
@@ -52,9 +52,10 @@ typedef struct mica_weights mica_weights;
  *
  * The content or the ending .gguf identifies a file. An index with a wrong total_size only logs a warning.
  *
- * MICA_E_NOT_FOUND: no such file or content. MICA_E_UNSUPPORTED: safetensors in a build without cJSON. MICA_E_FORMAT:
- * mica_safetensors_open or mica_gguf_open refuses a file; an index names a file outside its folder; a tensor is missing
- * in the index or in its file; two files have the same tensor. */
+ * MICA_E_NOT_FOUND: there is no such file; or the folder has none of these, or several of the kind that would be
+ * chosen. MICA_E_UNSUPPORTED: safetensors in a build without cJSON. MICA_E_FORMAT: mica_safetensors_open or
+ * mica_gguf_open refuses a file; an index names a file outside its folder; a tensor is missing in the index or in its
+ * file; two files have the same tensor. */
 MICA_API MICA_CHECKED mica_status mica_weights_open(const char *path, mica_weights **weights);
 
 /* Adds an owner, who must call mica_weights_close too. Returns weights. Any thread. */
@@ -63,7 +64,7 @@ MICA_API mica_weights *mica_weights_retain(mica_weights *weights);
  * thread. */
 MICA_API void mica_weights_close(mica_weights *weights);
 
-/* Entries by file, in the order within the file; NULL if index is too large. */
+/* Number of entries, and entry number `index`: file after file, in each file's order. NULL if index is too large. */
 MICA_API size_t mica_weights_count(const mica_weights *weights);
 MICA_API const mica_weight_entry *mica_weights_at(const mica_weights *weights, size_t index);
 /* Entry of this name; NULL if it does not exist. */

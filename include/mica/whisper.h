@@ -13,7 +13,7 @@
  *   mica_value mel = mica_whisper_features(sound, 80);
  *   mica_value logits = mica_whisper_decoder(nn, &sizes, ids, mica_whisper_encoder(nn, &sizes, mel));
  *
- * Whisper reads windows of 30 seconds at 16,000 Hz, one channel, samples from -1 to 1. A shorter sound is followed by
+ * Whisper reads windows of 30 seconds at 16,000 Hz, one channel, samples from -1 to 1. A shorter sound is padded with
  * zeros.
  *
  * Threads: use a mica_whisper from one thread at a time; builders as in mica/nn.h. */
@@ -35,15 +35,16 @@ MICA_BEGIN_DECLS
  * samples every 160, Hann window, mirrored ends; p = power per mel bin (Slaney's scale and norm, 0 to 8,000 Hz);
  * l = log10(max(p, 1e-10)); y = (max(l, max(l) - 8) + 4) / 4, with the maximum per sound. T is a multiple of 160, at
  * least 320, and not dynamic. bins is 80, or 128 for the large models from version 3 on; 0: 80.
+ *
  * Float; sticky errors as in mica/nodes.h. MICA_E_SHAPE: x has another shape. MICA_E_INVALID: bins is negative or too
  * large. */
 MICA_API mica_value mica_whisper_features(mica_value x, int64_t bins);
 
-/* Sizes of a stack of blocks; none has a default. */
+/* Sizes of the encoder or the decoder; none has a default. The comments give the keys of config.json. */
 typedef struct mica_whisper_stack {
-  int64_t layers, heads; /* encoder_layers, encoder_attention_heads of config.json; decoder_... */
-  int64_t hidden;        /* features between dense layers: encoder_ffn_dim, decoder_ffn_dim */
-  int64_t positions;     /* max_source_positions: half the number of frames; max_target_positions */
+  int64_t layers, heads; /* (encoder|decoder)_layers, (encoder|decoder)_attention_heads */
+  int64_t hidden;        /* features between dense layers: (encoder|decoder)_ffn_dim */
+  int64_t positions;     /* encoder: max_source_positions, half the number of frames; decoder: max_target_positions */
 } mica_whisper_stack;
 
 /* Sizes of a model; only embed_scale has a default. */
@@ -54,12 +55,12 @@ typedef struct mica_whisper_sizes {
 } mica_whisper_sizes;
 
 /* Encoder of features mel (N, bins, 2 encoder.positions): (N, encoder.positions, width). Two convolutions with GELU,
- * the second one with stride 2, learned positions, blocks with norms before their parts, a layer norm. Sticky, as in
- * mica/nn.h. MICA_E_INVALID: a size is out of range. MICA_E_SHAPE: mel has another shape. */
+ * the second one with stride 2, learned positions, transformer blocks with norms BEFORE (mica/sequence.h), a layer
+ * norm. Sticky errors as in mica/nn.h. MICA_E_INVALID: a size is out of range. MICA_E_SHAPE: mel has another shape. */
 MICA_API mica_value mica_whisper_encoder(mica_nn *nn, const mica_whisper_sizes *sizes, mica_value mel);
 /* Decoder of tokens ids (N, T) i32, T at most decoder.positions, with memory (N, P, width) from the encoder: logits
- * (N, T, vocabulary) f32. The output layer uses the embeddings. Call it outside of mica_nn_push. Errors as of
- * mica_whisper_encoder. */
+ * (N, T, vocabulary) f32. The weight of the output layer is the embedding table. Do not call it inside a scope of
+ * mica_nn_push. Errors as in mica_whisper_encoder. */
 MICA_API mica_value mica_whisper_decoder(mica_nn *nn, const mica_whisper_sizes *sizes, mica_value ids,
                                          mica_value memory);
 /* Sizes of a published model. mica_foundation_load reads the weights of a network with both parts. MICA_E_INVALID: the
@@ -72,14 +73,15 @@ MICA_API MICA_CHECKED mica_status mica_whisper_sizes_of(const mica_foundation *m
 typedef struct mica_whisper_segment {
   double from, to;  /* seconds since the beginning of the recording */
   const char *text; /* UTF-8, usually with a leading space; may be empty */
-  /* its tokens, also tokens of times: token t after <|notimestamps|> is 0.02 (t - <|notimestamps|> - 1) seconds after
-   * the beginning of its window */
+  /* Its tokens, including timestamps: a token t > n, where n is the id of <|notimestamps|>, means 0.02 (t - n - 1)
+   * seconds after the beginning of the window. */
   const int32_t *tokens;
   size_t token_count;
-  double log_probability; /* natural logarithm, mean over the tokens of its window with the end */
-  double no_speech;       /* probability that its window has no speech */
-  double temperature;     /* at which the tokens of its window were chosen; 0: the likeliest ones */
-  double compression;     /* bytes of its window's text over bytes of the text as zlib compresses it; 0: not known */
+  /* The following numbers are the same for all segments of a window. */
+  double log_probability; /* natural logarithm; mean over the window's tokens, the end token included */
+  double no_speech;       /* probability that the window has no speech */
+  double temperature;     /* temperature at which the window's tokens were drawn; 0: the likeliest ones were taken */
+  double compression;     /* bytes of the window's text / bytes of the text compressed by zlib; 0: not known */
 } mica_whisper_segment;
 
 /* Receives segments in order. Everything is valid during the call. */
@@ -92,23 +94,26 @@ typedef struct mica_whisper_config {
   /* Multilingual models: language of the speech, such as "de"; NULL: detected in the first window of each recording. */
   const char *language;
   bool translate; /* multilingual models: to English */
-  /* true: each window is transcribed as soon as its samples are there, and memory does not grow. Features are bounded
-   * by the loudest frame so far. false: by the loudest frame of the recording, as in transformers; windows are
-   * transcribed in mica_whisper_finish, and memory holds the features: 32 kB per second with 80 bins. */
+  /* Features are clamped from below relative to the loudest frame (mica_whisper_features).
+   *
+   * true: to the loudest frame so far. Each window is transcribed as soon as its samples are there, and memory does not
+   * grow. false: to the loudest frame of the recording, as in transformers. Windows are transcribed in
+   * mica_whisper_finish; until then the features are kept in memory, 32 kB per second with 80 bins. */
   bool stream;
   /* A window is skipped if its probability of no speech is above this and its log_probability is below
    * least_log_probability. 0: 0.6; MICA_ZERO: 0; 1: no window is skipped. */
   double no_speech;
-  /* A window is decoded again at the temperatures 0.2, 0.4, ... 1.0 while its log_probability is below
-   * least_log_probability, or its compression is above most_compression, because its text repeats itself. 0: -1 and
-   * 2.4. Without libdeflate, a text that ends in a repetition counts as too compressed. */
+  /* Unless it is skipped, a window is decoded again, at the temperatures 0.2, 0.4, ... 1.0, until its log_probability
+   * is at least least_log_probability (0: -1) and its compression at most most_compression (0: 2.4). A higher
+   * compression means that the text repeats itself. In a build without libdeflate, a text that ends in a repetition
+   * fails this test. */
   double least_log_probability, most_compression;
   /* Texts drawn per window at a temperature above 0; the one with the highest mean log probability is kept. 0: 5. */
   int32_t best_of;
   uint64_t seed;    /* of draws. The same seed, recording and device give the same text. */
   bool no_fallback; /* each window is transcribed once, at temperature 0 */
-  /* true: a window is decoded without the previous text. false: with it, but only the text that follows the last window
-   * decoded at a temperature above 0.5. */
+  /* false: the decoder also gets the text of the previous windows, back to the last window that was decoded at a
+   * temperature above 0.5, whose text is left out. true: the decoder does not get previous text. */
   bool no_context;
   /* The decoder's matrices are kept as f16 even if the file has f32. Matrices of 16 bits stay as they are. Kernels
    * compute in f32. */
@@ -117,11 +122,14 @@ typedef struct mica_whisper_config {
 
 typedef struct mica_whisper mica_whisper;
 
-/* Loads tokenizer and weights of an opened model; computes in f32. config may be NULL. Engine and model must outlive
- * it. *whisper is only written on success. MICA_E_INVALID: the model is of another family, it is not multilingual but a
- * language or a translation is asked for, it does not know the language, or a number is out of range. MICA_E_NOT_FOUND:
- * there is no tokenizer.json. MICA_E_FORMAT: generation_config.json or preprocessor_config.json is invalid, or a token
- * is missing. MICA_E_UNSUPPORTED: the model reads other features. Otherwise the errors of mica_foundation_load. */
+/* Loads tokeniser and weights of an opened model; computes in f32. config may be NULL. Engine and model must outlive
+ * the new object. *whisper is only written on success. Fails like mica_foundation_load, or with:
+ *
+ *   MICA_E_INVALID       the model is of another family, config asks for a language or a translation but the model is
+ *                        not multilingual or does not know the language, or a number is out of range
+ *   MICA_E_NOT_FOUND     there is no tokenizer.json
+ *   MICA_E_FORMAT        generation_config.json or preprocessor_config.json is invalid, or a token is missing
+ *   MICA_E_UNSUPPORTED   the model reads other features than mica_whisper_features computes */
 MICA_API MICA_CHECKED mica_status mica_whisper_create(mica_engine *engine, const mica_foundation *model,
                                                       const mica_whisper_config *config, mica_whisper **whisper);
 /* NULL is a no-op. */
@@ -130,12 +138,16 @@ MICA_API void mica_whisper_destroy(mica_whisper *whisper);
 /* Adds samples of one channel, -1 to 1. Results do not depend on how samples are divided into calls. Blocks while it
  * computes. MICA_E_FORMAT: a sample is not a number. After another error begin again with mica_whisper_reset. */
 MICA_API MICA_CHECKED mica_status mica_whisper_push(mica_whisper *whisper, const float *samples, int64_t count);
-/* Ends the recording and transcribes the rest. Tokens are chosen by the rules of transformers'
- * generate(return_timestamps=True, task="transcribe", condition_on_prev_tokens=True, temperature=(0, 0.2, ... 1)):
- * windows follow the last time that the model predicts. Three things differ: no segment begins after the end of the
- * recording, a segment without a predicted end ends there at the latest, and the text's compression is measured, not
- * the tokens', as in OpenAI's program. Later samples begin a new recording. A recording without samples has no
- * segments. MICA_E_FORMAT: a logit is not finite. */
+/* Ends the recording and transcribes the rest. Later samples begin a new recording. A recording without samples has no
+ * segments. MICA_E_FORMAT: a logit is not finite.
+ *
+ * Tokens are chosen as by transformers' generate(return_timestamps=True, task="transcribe",
+ * condition_on_prev_tokens=True, temperature=(0, 0.2, ... 1)): the next window begins at the last time that the model
+ * predicted. There are three differences:
+ *
+ *   - no segment begins after the end of the recording
+ *   - a segment without a predicted end ends at the end of the recording at the latest
+ *   - compression is measured on the text, as in OpenAI's program, not on the tokens */
 MICA_API MICA_CHECKED mica_status mica_whisper_finish(mica_whisper *whisper);
 /* Forgets the recording; the next samples begin a new one. */
 MICA_API void mica_whisper_reset(mica_whisper *whisper);
