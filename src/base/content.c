@@ -30,7 +30,7 @@ void mica__content_watch(bool on) {
   pthread_mutex_unlock(&known.lock);
 }
 
-/* True if contents are remembered. Called with the lock held. */
+/* True if hashes are remembered, which is the case while a key is required. Called with the lock held. */
 static bool is_on(void) {
   const char *key = known.asked ? NULL : getenv(MICA__REQUIRE_KEY);
   if (!known.asked) known.on = key && *key;
@@ -50,7 +50,8 @@ void mica__content_remember(const mica__content *content) {
     const size_t room = known.room ? 2 * known.room : 16;
     mica__content *grown = known.count < known.room ? known.list : realloc(known.list, room * sizeof *grown);
     if (grown && known.count == known.room) known.room = room;
-    if (grown) (known.list = grown)[known.count++] = *content; /* else its signature is checked again */
+    /* Without memory the hash is not remembered; the file's signature is then checked again when it is opened. */
+    if (grown) (known.list = grown)[known.count++] = *content;
   }
   pthread_mutex_unlock(&known.lock);
 }

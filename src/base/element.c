@@ -24,7 +24,7 @@ static double half_to_double(uint16_t h) {
   return h & 0x8000 ? -magnitude : magnitude;
 }
 
-/* Rounds to a multiple of the format's spacing at that magnitude; nearbyint rounds ties to even. */
+/* Rounds to a multiple of the spacing of f16 numbers at value's magnitude. nearbyint rounds ties to even. */
 static uint16_t half_from_double(double value) {
   uint16_t sign = signbit(value) ? 0x8000 : 0;
   double magnitude = fabs(value);
@@ -40,7 +40,8 @@ static uint16_t half_from_double(double value) {
 static uint16_t bf16_from_double(double value) {
   uint32_t bits = bits_of_float((float)value);
   if (isnan(value)) return (uint16_t)(bits >> 16 | 0x40);
-  /* Rounding to f32 and then to bf16 could be wrong in a tie; rounding to odd in the first step prevents that. */
+  /* Rounding twice, to f32 and then to bf16, can give a wrong result if the first step lands on a tie of the second.
+   * The first step therefore rounds to odd. */
   float f = float_of_bits(bits);
   if ((double)f != value && !isinf(f)) {
     if (fabs((double)f) > fabs(value)) bits--;

@@ -10,7 +10,7 @@
 #define SENTENCE_BYTES 4096
 static _Thread_local char public_sentence[SENTENCE_BYTES], private_sentence[SENTENCE_BYTES];
 static _Thread_local mica_status public_status, private_status;
-static _Thread_local unsigned attempts; /* how many attempts this thread is inside of */
+static _Thread_local unsigned attempts; /* nesting depth of mica__attempt_begin in this thread */
 
 static char *sentence(void) { return attempts ? private_sentence : public_sentence; }
 
@@ -112,7 +112,7 @@ void mica__log(mica_log_level level, const char *format, ...) {
   va_start(args, format);
   mica__vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  /* A driver's text may contain line ends. */
+  /* A log message is one line, but a driver's text may contain line ends. */
   for (char *at = text; (at = strchr(at, '\n'));) *at = ' ';
   pthread_mutex_lock(&logger.lock);
   if (logger.fn && level <= logger.level) logger.fn(logger.user, level, text);

@@ -1,4 +1,5 @@
-/* base/error.h: fails with a status and a message, and passes failures on. */
+/* base/error.h: functions that record an error's message and status, macros that return a callee's error, and the log.
+ */
 #ifndef MICA_BASE_ERROR_H
 #define MICA_BASE_ERROR_H
 
@@ -29,29 +30,30 @@ MICA__SHARED mica_status mica__fail_lacks(const char *subject, const char *libra
 #define mica__fail_lacks(subject, library) ((void)mica__fail_lacks(subject, library), MICA_E_UNSUPPORTED)
 #endif
 
-/* Between begin and end this thread's failures are private, so the caller can try something and handle its failure.
- * Afterwards mica_error_message() and mica_error_status() return what they did before; inside they return the private
- * failure. Pairs may be nested. */
+/* Use the pair around calls whose failure is handled internally. Between begin and end, errors of this thread are
+ * private: mica_error_message() and mica_error_status() return the private error. After end they return the error from
+ * before begin again. Pairs may be nested. */
 MICA__SHARED void mica__attempt_begin(void);
 MICA__SHARED void mica__attempt_end(void);
 /* Ends an attempt and passes its failure on: its message becomes the public one. Returns status. */
 MICA__SHARED mica_status mica__attempt_pass(mica_status status);
 
-/* Passes a failure on. */
+/* Returns from the calling function with call's status unless it is MICA_OK. */
 #define MICA_TRY(call)                                                                                                 \
   do {                                                                                                                 \
     mica_status try_status_ = (call);                                                                                  \
     if (try_status_ != MICA_OK) return try_status_;                                                                    \
   } while (0)
 
-/* Passes a failure on by a jump to a label that frees the function's resources; needs a local variable `status`. */
+/* Stores call's status in the local variable `status`. Unless it is MICA_OK, jumps to a label, which frees resources
+ * and returns status. */
 #define MICA_TRY_GOTO(call, label)                                                                                     \
   do {                                                                                                                 \
     status = (call);                                                                                                   \
     if (status != MICA_OK) goto label;                                                                                 \
   } while (0)
 
-/* Sends a log line to the callback of mica_log_set if its level is wanted. */
+/* Sends a log line to the callback of mica_log_set if the log includes its level. mica__log_wanted: 1 if it does. */
 MICA__SHARED void mica__log(mica_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int mica__log_wanted(mica_log_level level);
 

@@ -80,8 +80,9 @@ static bool parent_of(const char *path, char directory[PATH_MAX]) {
   return true;
 }
 
-/* True if this user or root owns the file and others cannot write it. A group whose number is the user's own counts as
- * the user. */
+/* True if this user or root owns the file and no other user can write it. Write permission of the group is allowed only
+ * if the file's group is this user's group and its number equals the user's number, which is how systems number groups
+ * with one member. */
 static bool is_private(const struct stat *about) {
   const bool alone = about->st_gid == getegid() && (uintmax_t)about->st_gid == (uintmax_t)geteuid();
   return (about->st_uid == geteuid() || about->st_uid == 0) && !(about->st_mode & S_IWOTH) &&
@@ -279,7 +280,8 @@ static bool write_all(int file, const void *data, size_t n) {
   return true;
 }
 
-/* Makes a rename survive a loss of power. Failures are ignored, because the file is already there. */
+/* Syncs the directory of path, so that a rename in it survives a loss of power. Failures are ignored, because the file
+ * itself is already written. */
 static void sync_parent(const char *path) {
   char directory[PATH_MAX];
   int handle = parent_of(path, directory) ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -334,8 +336,9 @@ static bool write_pipe(int file, const mica__bytes *pieces, size_t count) {
   return written;
 }
 
-/* Writes to a device or a pipe instead of replacing it, and also to names in /dev, because /dev/stdout may be a file. A
- * pipe that nobody reads is an error (ENXIO); the call does not wait for a reader. */
+/* Writes to a device or a pipe, which must not be replaced by a regular file. It is also used for every name in /dev,
+ * because /dev/stdout may lead to a regular file that another program holds open. A pipe that nobody reads is an error
+ * (ENXIO); the call does not wait for a reader. */
 static mica_status write_through(const char *path, const mica__bytes *pieces, size_t count) {
   int file = open(path, O_WRONLY | O_TRUNC | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return fail_io("write", path, errno);
@@ -384,8 +387,8 @@ void mica__folder_let_go(int folder) {
   pthread_mutex_unlock(&held_lock);
 }
 
-/* Duplicates the descriptor of the held folder that path lies in, and sets *name to the name there; -1 if it lies in
- * none of them. */
+/* If path is PATH/NAME for a folder PATH of mica__folder_hold, returns a duplicate of the folder's descriptor and sets
+ * *name to NAME; else returns -1. */
 static int find_held(const char *path, const char **name) {
   const char *slash = strrchr(path, '/');
   int folder = -1;

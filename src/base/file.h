@@ -26,7 +26,7 @@ MICA__SHARED mica_status mica__file_read_open(int file, const char *path, unsign
 mica_status mica__file_read_private(const char *path, unsigned char **data, size_t *size);
 /* Reads a file that belongs to this user or root and that others cannot write, in any folder; else MICA_E_STATE. */
 mica_status mica__file_read_owned(const char *path, unsigned char **data, size_t *size);
-/* Reads a part of a file of any size as mica__file_read does; from and to are fractions, 0 to 1. */
+/* Like mica__file_read, for a part of a file of any size. from and to, 0 to 1, are fractions of the file's size. */
 MICA__SHARED mica_status mica__file_read_part(const char *path, double from, double to, unsigned char **data,
                                               size_t *size);
 
@@ -37,16 +37,17 @@ mica_status mica__file_map(const char *path, const unsigned char **data, size_t 
 void mica__file_unmap(const unsigned char *data, size_t size);
 
 /* Looks for regular files with the given names (NULL ends the list): in the directory `at` or, if `at` is a file, next
- * to it. Sets *path, empty before, to the first one; false if there is none. If memory is short it returns true, and
- * mica__text_status(path) fails. The caller frees *path. */
+ * to it. Sets *path, which must be empty, to the first one that exists and returns true; returns false if none exists.
+ * If memory is short it returns true, and mica__text_status(path) fails. The caller frees *path. */
 MICA__SHARED bool mica__file_find(const char *at, const char *const *names, mica__text *path);
 
 /* Makes the missing directories above path. */
 mica_status mica__file_make_parents(const char *path);
 
-/* Makes a directory and its missing parents; *made is how many were made. */
+/* Makes a directory and its missing parents; *made receives the number of directories made. */
 MICA__SHARED mica_status mica__folder_make(const char *path, int *made);
-/* Removes an empty directory and its parents, `made` directories in all; stops at one that is not empty. */
+/* Undoes mica__folder_make: removes the directory and then its parents, `made` directories in all. Stops at a directory
+ * that is not empty. */
 MICA__SHARED void mica__folder_remove(const char *path, int made);
 /* MICA_E_IO if a directory cannot be made or written. A directory made for the check is removed again. */
 mica_status mica__folder_check(const char *path);
@@ -66,16 +67,17 @@ void mica__file_sweep(const char *path);
  * Missing directories are made. MICA_E_IO on failure, and no temporary file is left. A device, a pipe or a name in /dev
  * is written to instead; a pipe without a reader is MICA_E_IO, without SIGPIPE. */
 MICA__SHARED mica_status mica__file_replace(const char *path, const mica__bytes *pieces, size_t count);
-/* For files in Mica's own folders: always replaces what has the name, even a link or a device, and never writes to
- * it. */
+/* Like mica__file_replace, but a device, a pipe or a name in /dev is not written to: a regular file replaces it, too.
+ * For files in folders that Mica manages. */
 mica_status mica__file_replace_own(const char *path, const mica__bytes *pieces, size_t count);
 
-/* Replaces a file that mica__file_read_private reads: mode 0600, and its folder is made with mode 0700. */
+/* Replaces a file so that mica__file_read_private accepts it. The file gets mode 0600. Its folder is made with mode
+ * 0700 if it is missing, and gets this mode if it belongs to this user but others can write to it. */
 mica_status mica__file_replace_private(const char *path, const mica__bytes *pieces, size_t count);
 
-/* While a folder is held, mica__file_replace and mica__file_replace_own write PATH/NAME to the directory that is open
- * as `folder`, even if that directory was moved; otherwise they work as described above. They fail with MICA_E_IO once
- * the directory is deleted. Let it go before you close it. */
+/* Between the two calls, a file path/NAME that mica__file_replace or mica__file_replace_own writes goes into the
+ * directory that is open as the descriptor `folder`, even if that directory was moved meanwhile. They fail with
+ * MICA_E_IO if the directory was deleted. Call mica__folder_let_go before you close the descriptor. */
 MICA__SHARED mica_status mica__folder_hold(const char *path, int folder);
 MICA__SHARED void mica__folder_let_go(int folder);
 

@@ -12,7 +12,8 @@ typedef struct mica__hash {
   uint64_t low, high;
 } mica__hash;
 
-/* Hashes n bytes, starting from `seed`, so that several pieces can be hashed in sequence ({0} for the first). */
+/* Hashes n bytes. To hash several pieces in sequence, pass the hash of the previous piece as seed, {0} for the first
+ * piece. */
 MICA__SHARED mica__hash mica__hash_bytes(mica__hash seed, const void *data, size_t n);
 MICA__SHARED mica__hash mica__hash_text(mica__hash seed, const char *text);
 

@@ -23,7 +23,7 @@ void mica__json_string(mica__text *json, const char *s) {
 }
 
 void mica__json_number(mica__text *json, double number) {
-  /* Nine digits represent an f32 exactly; larger numbers have four digits after the point. */
+  /* Nine significant digits identify an f32. A number from 1e5 on gets enough digits to have four after the point. */
   const int digits = fabs(number) < 1e5 ? 9 : fabs(number) < 1e11 ? (int)floor(log10(fabs(number))) + 5 : 15;
   if (!isfinite(number))
     mica__text_add(json, "null");

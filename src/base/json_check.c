@@ -31,7 +31,7 @@ static bool escapes_zero(const char *text, size_t length) {
   for (size_t i = 0; i + 5 < length; i++) {
     if (text[i] != '\\') continue;
     if (!memcmp(&text[i + 1], "u0000", 5)) return true;
-    i++; /* an escaped backslash does not start an escape */
+    i++; /* skips the escaped character: in \\u0000 the second backslash does not begin an escape */
   }
   return false;
 }

@@ -39,7 +39,7 @@ void *mica__alloc_large(size_t bytes) {
   if (!mica__add_size(bytes ? bytes : 1, alignment - 1, &end)) return NULL;
   void *block = aligned_alloc(alignment, end / alignment * alignment);
 #ifdef MADV_HUGEPAGE
-  /* Only advice: the memory is valid even if the system ignores it. Bytes that rounding has added are left out. */
+  /* madvise is only a hint, so its failure is ignored. The hint does not cover the bytes that rounding up added. */
   if (block && bytes >= HUGE_PAGE) (void)madvise(block, bytes, MADV_HUGEPAGE);
 #endif
   return block;

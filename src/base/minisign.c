@@ -189,7 +189,8 @@ static void store_u64(unsigned char *bytes, uint64_t value) {
   memcpy(bytes, &value, sizeof value);
 }
 
-/* XORs the number, key and check of a secret key with scrypt of the password. */
+/* Encrypts or decrypts the number, key and check of a secret key, by XOR with the bytes that scrypt derives from the
+ * password. */
 static mica_status hide(const char *name, unsigned char bytes[SECRET_BYTES], const char *password) {
   unsigned char stream[HIDDEN];
   const uint64_t work = load_u64(bytes + WORK_AT), memory = load_u64(bytes + MEMORY_AT);
@@ -216,8 +217,8 @@ static void check_of(const unsigned char bytes[SECRET_BYTES], unsigned char chec
   crypto_generichash_final(&state, check, CHECK);
 }
 
-/* Takes the number and the key from a decoded secret key, whose hidden fields it decrypts in place if `encrypted`.
- * The caller wipes `bytes`. */
+/* Copies the number and the key from a secret key after base64 decoding. If `encrypted`, first decrypts `bytes` in
+ * place and checks the password. The caller wipes `bytes`. */
 static mica_status open_secret(const char *name, unsigned char bytes[SECRET_BYTES], const char *password,
                                mica__secret_key *key, bool encrypted) {
   unsigned char check[CHECK];

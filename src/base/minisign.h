@@ -1,4 +1,5 @@
-/* base/minisign.h: the texts of minisign: public keys, secret keys, signatures. Built with libsodium alone.
+/* base/minisign.h: reads and writes minisign's files: public keys, secret keys, signatures. Only in builds with
+ * libsodium.
  *
  *   public key   untrusted comment: TEXT
  *                base64("Ed", number[8], key[32])
@@ -23,7 +24,7 @@ enum {
   MICA__MINISIGN_SECRET = 64,
   MICA__MINISIGN_SIGNATURE = 64,
   MICA__MINISIGN_HASH = 64,
-  MICA__MINISIGN_COMMENT = 8192, /* bytes of a trusted comment */
+  MICA__MINISIGN_COMMENT = 8192, /* maximum bytes of a trusted comment */
   MICA__MINISIGN_PUBLIC_TEXT = 56,
 };
 
@@ -38,7 +39,7 @@ typedef struct mica__secret_key {
 typedef struct mica__minisig {
   unsigned char number[MICA__MINISIGN_NUMBER];
   unsigned char signature[MICA__MINISIGN_SIGNATURE], all[MICA__MINISIGN_SIGNATURE];
-  const char *comment; /* points into the text that was parsed */
+  const char *comment; /* points into the parsed text, or to the comment to be signed */
   size_t comment_bytes;
 } mica__minisig;
 

@@ -19,7 +19,8 @@ typedef struct mica__name_table {
   size_t size, count; /* size: a power of two, or 0 */
 } mica__name_table;
 
-/* Stores number (0 or more) under a new name. The text is borrowed and must outlive the table. */
+/* Stores number (0 or more) under a name that the table does not have yet. The text is borrowed and must outlive the
+ * table. */
 MICA__SHARED mica_status mica__name_table_add(mica__name_table *names, const char *name, int32_t number);
 /* Returns the number stored under the name; -1 if the name is unknown. */
 MICA__SHARED int32_t mica__name_table_find(const mica__name_table *names, const char *name);

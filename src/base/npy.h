@@ -24,9 +24,9 @@ typedef struct mica__npy {
 /* The most bytes of a header, with the magic, the version and the length before it. */
 #define MICA__NPY_BEGIN (12 + 65536)
 
-/* Parses the header of a file of `size` bytes that begins with these `have` bytes, all of it or at least
- * MICA__NPY_BEGIN; the rest of the file must be the elements. MICA_E_FORMAT names the file and says if it is not an npy
- * file, not supported, truncated or too long. */
+/* Parses the header of a file of `size` bytes. begin: the first `have` bytes of the file, which are the whole file or
+ * at least MICA__NPY_BEGIN bytes. name: the file's name, for messages. MICA_E_FORMAT: the file is not an npy file, is
+ * of a kind that Mica does not support, or its size does not match the header. */
 MICA__SHARED mica_status mica__npy_parse_begin(const char *name, const void *begin, size_t have, uint64_t size,
                                                mica__npy *npy);
 
@@ -35,10 +35,10 @@ static inline mica_status mica__npy_parse_header(const char *name, const void *c
   return mica__npy_parse_begin(name, content, size, size, npy);
 }
 
-/* The longest header that is written. */
+/* Maximum bytes of a header that mica__npy_format_header writes. */
 #define MICA__NPY_HEADER 384
-/* Writes the header of an array in the host's byte order; its *bytes are a multiple of 64. MICA_E_DTYPE for bf16, which
- * NumPy lacks. */
+/* Writes the header of an array in the host's byte order. *bytes receives the header's size, a multiple of 64.
+ * MICA_E_DTYPE for bf16, which NumPy lacks. */
 MICA__SHARED mica_status mica__npy_format_header(mica_dtype dtype, mica_shape shape, char header[MICA__NPY_HEADER],
                                                  size_t *bytes);
 

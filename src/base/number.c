@@ -11,7 +11,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void make_plain(void) { plain = newlocale(LC_ALL_MASK, "C", (locale_t)0); }
 
-/* Sets this thread's locale to "C" and returns the previous one. */
+/* Sets this thread's locale to "C" and returns the previous one. If memory was short, changes nothing and returns 0. */
 static locale_t enter(void) {
   pthread_once(&once, make_plain);
   return plain ? uselocale(plain) : (locale_t)0;

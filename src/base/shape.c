@@ -42,7 +42,7 @@ const char *mica_shape_format(mica_shape shape, char text[MICA_SHAPE_TEXT]) {
   int32_t rank = shape.rank < 0 ? 0 : shape.rank > MICA_MAX_RANK ? MICA_MAX_RANK : shape.rank;
   size_t at = (size_t)snprintf(text, MICA_SHAPE_TEXT, "(");
   for (int32_t i = 0; i < rank; i++)
-    at += (size_t)(shape.dim[i] == -1 /* open, in graphs */
+    at += (size_t)(shape.dim[i] == -1 /* a dynamic dimension of a graph */
                        ? snprintf(text + at, MICA_SHAPE_TEXT - at, "%s?", i ? ", " : "")
                        : snprintf(text + at, MICA_SHAPE_TEXT - at, "%s%" PRId64, i ? ", " : "", shape.dim[i]));
   snprintf(text + at, MICA_SHAPE_TEXT - at,

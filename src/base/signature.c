@@ -15,10 +15,10 @@
 #if MICA_WITH_SODIUM
 static struct {
   pthread_mutex_t lock;
-  bool asked;      /* key and wrong are set, by a call or from the environment */
-  bool required;   /* a key is required, even if it is wrong */
+  bool asked;      /* the fields below are set, by mica_signature_require or from the environment */
+  bool required;   /* signatures are required; also true if `wrong` is */
   bool wrong;      /* the environment's value is not a key */
-  char *complaint; /* if wrong: why */
+  char *complaint; /* error message if `wrong` is true */
   mica__public_key key;
 } demand = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -102,7 +102,8 @@ mica_status mica_signature_check(const char *path, const char *key, mica_signatu
 
 /* --- what is required --- */
 
-/* Takes the required key from the environment, unless one has been set. Called with the lock held. */
+/* Reads the required key from the environment, unless that was done before or mica_signature_require was called with a
+ * key or "". Called with the lock held. */
 static void ask_environment(void) {
   const char *key = getenv(MICA__REQUIRE_KEY);
   if (demand.asked) return;
