@@ -8,7 +8,8 @@
 
 /* --- JSON --- */
 
-/* Prints the object as text, which cJSON_free frees, and frees the object; NULL: there is not enough memory. */
+/* Converts the object to text and frees the object. The caller frees the text with cJSON_free. NULL if memory is short.
+ */
 static char *print(cli_json *json) {
   char *text = json->failed ? NULL : cJSON_PrintUnformatted(json->root);
   cJSON_Delete(json->root);
@@ -106,7 +107,8 @@ static void add_usage(cli_json *json, const serve_job *job) {
   cli_json_integer(json, usage, "total_tokens", (uint64_t)(job->prompt_tokens + tokens));
 }
 
-/* Adds call number `index` of a choice; name NULL: only more of its arguments. */
+/* Adds call number `index` of a choice. In a stream, the arguments may come in pieces: only the first piece has a name,
+ * later ones are added with name NULL. */
 static void add_call(cli_json *json, cJSON *list, const serve_choice *choice, size_t index, const char *name,
                      const char *text, size_t bytes) {
   char id[80];
@@ -129,7 +131,8 @@ static void add_calls(cli_json *json, cJSON *parent, const serve_choice *choice)
   }
 }
 
-/* Moves the list of tokens so far into the answer. */
+/* Moves the log probabilities of the tokens so far into the answer, in the format of the endpoint; null if the request
+ * does not want them. */
 static void add_logprobs(cli_json *json, cJSON *parent, serve_choice *choice) {
   if (!choice->logprobs) {
     cli_json_text(json, parent, "logprobs", NULL);
@@ -272,8 +275,8 @@ static void end_whole(serve_job *job) {
 
 /* --- events of the decoder --- */
 
-/* Sends the text that can no longer become a function call. At the end of the answer, sends the rest unless it is
- * calls. */
+/* Streams the part of the text that certainly is not a function call. At the end of the answer, also streams the rest,
+ * unless the rest was parsed as calls. */
 static void pass_text(serve_choice *choice, bool ends) {
   const serve_text *text = &choice->text;
   size_t to = !text->data ? 0 : ends ? text->bytes : serve_calls_plain(text->data, text->bytes);

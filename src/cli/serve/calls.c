@@ -42,7 +42,7 @@ static bool begins_json(const char *text, size_t bytes, size_t at) {
   return at < bytes && (text[at] == '{' || text[at] == '[');
 }
 
-/* The offset of the first tag; `bytes`: no tag. */
+/* The offset of the first tag that begins a call; `bytes` if there is no tag. */
 static size_t find_tag(const char *text, size_t bytes) {
   for (size_t at = 0; at < bytes; at++)
     if (is_at(text, bytes, at, begin_tag, TAG)) return at;
@@ -53,7 +53,7 @@ size_t serve_calls_plain(const char *text, size_t bytes) {
   const size_t first = skip_space(text, bytes, 0);
   if (first == bytes || begins_json(text, bytes, first)) return 0;
   size_t at = find_tag(text, bytes);
-  /* The last bytes may be the first ones of a tag; they wait. Spaces before a tag are dropped. */
+  /* The last bytes may be the beginning of a tag, so they are not counted yet. Spaces before a tag do not count. */
   for (size_t tail = TAG - 1; at == bytes && tail > 0; tail--)
     if (tail <= bytes && !memcmp(text + bytes - tail, begin_tag, tail)) at = bytes - tail;
   while (at > 0 && is_space(text[at - 1])) at--;

@@ -27,9 +27,13 @@ const cJSON *serve_tool_find(const cJSON *tools, const char *name);
  *   text <tool_call>CALL</tool_call> <tool_call>CALL</tool_call>
  *   CALL
  *
- * CALL is {"name": ..., "arguments": {...}} or a list of these; "parameters" is the same as "arguments". False, with
- * nothing to free: the text has no call, more than SERVE_MOST_CALLS, one of a function that tools lacks, or something
- * after a call; then all of it is text. */
+ * CALL is one of the following, or a list of them; "parameters" is the same as "arguments":
+ *
+ *   {"name": ..., "arguments": {...}}
+ *   {"function": {"name": ..., "arguments": {...}}}
+ *
+ * Returns false, with nothing to free, if the text has no call, more than SERVE_MOST_CALLS calls, a call of a function
+ * that is not in tools, or text after a call. The whole answer is then text. */
 bool serve_calls_read(const cJSON *tools, const char *text, size_t bytes, serve_calls *calls);
 void serve_calls_free(serve_calls *calls);
 /* The number of bytes at the beginning of an unfinished text that cannot become part of a call. */

@@ -1,5 +1,5 @@
-/* Connections and requests, with libmicrohttpd. Its only thread runs everything that is called from here, except the
- * watch. */
+/* Connections and requests, with libmicrohttpd. The library's single thread answers all requests. run_watch has its own
+ * thread, and any thread may call serve_resume. */
 #ifdef MICA_WITH_MICROHTTPD
 #include "cli/serve/server.h"
 
@@ -15,9 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CONNECTION_BYTES 24576 /* for the line and headers of a request */
+#define CONNECTION_BYTES 24576 /* memory per connection, which must hold the request line and the headers */
 #define SILENT_SECONDS 60      /* a connection without traffic for this long is closed */
-#define EVENTS_BYTES 16384     /* of a stream, per write */
+#define EVENTS_BYTES 16384     /* maximum bytes of a stream that are written at a time */
 
 /* --- connections --- */
 
@@ -77,7 +77,7 @@ static void *run_watch(void *user) {
     stop = server->stop;
     for (serve_connection *c = server->connections; c; c = c->after) {
       if (c->busy || now - c->since < server->config.request_seconds) continue;
-      c->busy = true; /* once */
+      c->busy = true; /* so that it is closed only once */
       (void)!send(c->socket, late, sizeof late - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
       shutdown(c->socket, SHUT_RDWR);
     }
@@ -127,7 +127,8 @@ static enum MHD_Result send_problem(serve_server *server, struct MHD_Connection 
 
 /* --- streams --- */
 
-/* Suspends the connection; the job's lock is held, so that a resume cannot come before it. */
+/* Suspends the connection. The caller holds the job's lock, so that no thread can resume the connection before it is
+ * suspended. */
 static void suspend(serve_job *job) {
   job->suspended = true;
   MHD_suspend_connection(job->connection);
@@ -158,7 +159,7 @@ static ssize_t read_events(void *user, uint64_t at, char *buffer, size_t room) {
 static void free_stream(void *user) { serve_job_release(user); }
 
 static enum MHD_Result send_stream(serve_server *server, struct MHD_Connection *connection, serve_job *job) {
-  atomic_fetch_add(&job->uses, 1); /* the response's */
+  atomic_fetch_add(&job->uses, 1); /* the response uses the job until free_stream */
   struct MHD_Response *response =
       MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, EVENTS_BYTES, read_events, job, free_stream);
   if (!response) {
@@ -268,9 +269,10 @@ static enum MHD_Result add_body(serve_server *server, serve_job *job, const char
 static enum MHD_Result answer(void *user, struct MHD_Connection *connection, const char *url, const char *method,
                               const char *version, const char *data, size_t *bytes, void **context) {
   serve_server *server = user;
-  serve_job *job = *context; /* only for a POST */
+  serve_job *job = *context; /* of a POST; for other methods only a mark that the call is not the first one */
   (void)version;
-  /* A GET is answered only at its end: an earlier answer would close the connection. */
+  /* Requests other than POST are answered after their end. If they were answered at the first call, libmicrohttpd would
+   * close the connection afterwards. */
   const bool simple = strcmp(method, "POST") != 0;
   if (simple && !job) {
     *context = server;
@@ -304,7 +306,7 @@ static void complete(void *user, struct MHD_Connection *connection, void **conte
 
 /* --- the server --- */
 
-/* Raises the limit of open files: sockets of all connections, and 128 others. */
+/* Raises the process's limit of open files to the number of connections plus 128. */
 static void allow_files(int64_t connections) {
   struct rlimit limit;
   const rlim_t wanted = (rlim_t)connections + 128;

@@ -1,10 +1,10 @@
-/* Texts of requests for vectors. */
+/* Reads the texts of requests for embeddings. */
 #include "cli/serve/reading.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Adds a text and its tokens; refuses one that is too long, unless the request asks to cut it. */
+/* Adds a text and counts its tokens. Refuses a text that is too long, unless the request has "truncate": true. */
 static bool add_text(serve_reading *r, const cJSON *v, mica_encoding *encoding) {
   serve_asked *asked = r->asked;
   const mica_encode_config how = {.special = true};

@@ -10,7 +10,7 @@
 
 /* A stream gets a comment after this time without tokens, so that clients and proxies keep it open. */
 #define COMMENT_SECONDS 5
-/* The most bytes that a client may leave unread; above it the request ends. */
+/* If more bytes of an answer than this wait for a client to read them, the request ends. */
 #define MOST_UNREAD (8 << 20)
 
 double serve_now(void) {
@@ -120,7 +120,7 @@ void serve_job_leave(serve_job *job) {
 
 void serve_job_submit(serve_job *job) {
   serve_work *work = job->work;
-  atomic_fetch_add(&job->uses, 1); /* the reader's */
+  atomic_fetch_add(&job->uses, 1); /* one use by the reader, which releases the job */
   pthread_mutex_lock(&work->lock);
   job->submitted = true;
   work->count++;
@@ -180,7 +180,7 @@ static mica_status add_choice(serve_job *job, serve_choice *choice) {
                                 .top = asked->logprobs ? asked->top : 0,
                                 .event = take_event,
                                 .user = choice};
-  atomic_fetch_add(&job->uses, 1); /* the answer's */
+  atomic_fetch_add(&job->uses, 1); /* one use by this answer; take_event releases the job when the answer ends */
   const mica_status status = mica_decoder_add(job->work->decoders[asked->name], &request, &id);
   if (status != MICA_OK) {
     serve_job_release(job);
@@ -209,7 +209,8 @@ void serve_work_wake(serve_work *work) {
   pthread_mutex_unlock(&work->lock);
 }
 
-/* Adds all answers of a job to the decoder before the first can end: `running` counts all from the start. */
+/* Adds all answers of a job to the decoder. `running` is set to the number of answers before the first one is added, so
+ * that the job does not end when an early answer ends before a later one is added. */
 static void decode(serve_job *job) {
   serve_work *work = job->work;
   bool full = false;

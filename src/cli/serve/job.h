@@ -41,7 +41,7 @@ typedef struct serve_choice {
 struct serve_job {
   serve_work *work;
   serve_job *before, *after; /* in the list of all jobs */
-  serve_job *next;           /* in the list of those that wait for a reader, later for vectors */
+  serve_job *next;           /* in the list of jobs that wait for a reader or, after that, for vectors */
   atomic_int uses;
   serve_kind kind;
   serve_text body;
@@ -78,16 +78,16 @@ typedef struct serve_counters {
 struct serve_work {
   const serve_model *model;
   mica_decoder *decoders[SERVE_MOST_ADAPTERS + 1]; /* one per name of the model; none if it generates no text */
-  mica_embedder *embedder;                         /* NULL: makes no vectors */
+  mica_embedder *embedder;                         /* NULL: the server makes no vectors */
   double most_seconds;                             /* the most that a request may take */
-  void (*resume)(serve_job *job);                  /* reads the connection again; the job's lock is held */
+  void (*resume)(serve_job *job);                  /* resumes a suspended connection; the job's lock is held */
   serve_counters counters;
 
   pthread_mutex_t lock; /* protects the following members */
   pthread_cond_t read, decode;
   serve_job *jobs;               /* all jobs */
-  serve_job *first, *last;       /* those that wait for a reader */
-  serve_job *texts, *last_texts; /* those that wait for vectors */
+  serve_job *first, *last;       /* jobs that wait for a reader */
+  serve_job *texts, *last_texts; /* jobs that wait for vectors */
   size_t text_jobs;
   bool pending, stop; /* pending: the decoder has work; stop: threads must end */
   bool failed;        /* the decoder cannot go on */
@@ -104,16 +104,18 @@ double serve_now(void);
 bool serve_work_begin(serve_work *work);
 /* Waits until no job runs, at most `seconds`, then ends the remaining jobs and the threads. */
 void serve_work_end(serve_work *work, double seconds);
-/* Call it after the last connection is closed. */
+/* Frees what serve_work_begin made. Call it after the last connection is closed. */
 void serve_work_free(serve_work *work);
 /* True if the decoder has failed; message then says why. */
 bool serve_work_failed(serve_work *work, char message[512]);
 
 /* Makes a job, which belongs to its connection until serve_job_leave. NULL: there is not enough memory. */
 serve_job *serve_job_create(serve_work *work, serve_kind kind, void *connection, int socket);
-/* Submits a job whose body is complete. Suspend the connection until status is set. */
+/* Passes a job to the readers when its body is complete. The caller then suspends the connection until status is set.
+ */
 void serve_job_submit(serve_job *job);
-/* Leaves a job: its connection is closed, or its answer is sent. */
+/* Ends the connection's use of a job, when the connection is closed or the answer is sent. Cancels an unfinished
+ * answer. */
 void serve_job_leave(serve_job *job);
 void serve_job_release(serve_job *job);
 /* Ends a job with an error, unless it has ended. Takes the job's lock. */

@@ -13,12 +13,12 @@ typedef struct serve_model {
   mica_chat_template *form;             /* NULL: the model has none */
   char *names[SERVE_MOST_ADAPTERS + 1]; /* names in requests: the model, then "MODEL:ADAPTER" for each adapter */
   size_t name_count;
-  char *begin, *end; /* special tokens, as the template writes them */
+  char *begin, *end; /* spelling of the tokens that begin and end a text, for the chat template */
   mica_chat_variable variables[2];
-  int64_t context, vocabulary; /* tokens of a prompt with its answer; tokens of the model */
+  int64_t context, vocabulary; /* maximum tokens of a prompt and its answer together; number of token ids */
   int32_t slots;
   bool writes;                  /* it generates text */
-  int64_t width, most_embedded; /* width of a vector, most tokens of its text; 0: makes no vectors */
+  int64_t width, most_embedded; /* numbers per vector and maximum tokens per text; 0: the server makes no vectors */
 } serve_model;
 
 /* Reads the tokenizer and the template of a model, which must outlive `model`. name: NULL for the model's own. A model

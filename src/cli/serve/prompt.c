@@ -1,4 +1,4 @@
-/* Prompts of requests: messages rendered by the model's template, or plain texts. */
+/* Makes the prompts of a request: messages rendered by the model's chat template, or texts as they are. */
 #include "cli/serve/reading.h"
 
 #include <stdio.h>
@@ -41,7 +41,8 @@ static bool check_lengths(serve_reading *r) {
 
 /* --- messages --- */
 
-/* Joins the texts of a message whose content is a list of parts; refuses other parts, and returns NULL. */
+/* Joins the texts of a message whose content is a list of parts. The caller frees the result. Returns NULL after
+ * refusing a part that is not text. */
 static char *join_parts(serve_reading *r, const cJSON *parts, size_t message) {
   size_t bytes = 0;
   const cJSON *part;
@@ -107,7 +108,7 @@ static bool fit_message(serve_reading *r, cJSON *message, size_t index) {
   return true;
 }
 
-/* Makes the library's list of the messages. */
+/* Converts the messages of the request to mica_messages. */
 static bool make_messages(serve_reading *r, mica_messages *messages) {
   cJSON *copy = cJSON_Duplicate(r->messages, true), *message;
   if (!copy) return serve_refuse_memory(r);

@@ -31,7 +31,7 @@ bool serve_finish_chat(serve_reading *r);
 bool serve_finish_completion(serve_reading *r);
 /* Reads the texts that become vectors (serve/input.c). */
 bool serve_finish_embedding(serve_reading *r);
-/* Reads the fields about function calls (serve/tools.c). *listed: the template shows the tools. */
+/* Reads the fields about function calls (serve/tools.c). *listed is true if the chat template must list the tools. */
 bool serve_choose_function(serve_reading *r, bool *listed);
 
 #endif

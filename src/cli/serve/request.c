@@ -281,13 +281,13 @@ static bool read_variables(serve_reading *r, const cJSON *v) { return (r->variab
 static bool read_prompt(serve_reading *r, const cJSON *v) { return (r->prompt = v) != NULL; }
 static bool read_input(serve_reading *r, const cJSON *v) { return (r->input = v) != NULL; }
 
-/* --- the whole --- */
+/* --- whole requests --- */
 
 static const struct {
   int kinds;
   const char *name;
-  bool (*read)(serve_reading *r, const cJSON *v); /* NULL: refused */
-  double neutral;                                 /* a number with which a refused field is accepted; NaN: none */
+  bool (*read)(serve_reading *r, const cJSON *v); /* NULL: the field is refused unless is_neutral accepts its value */
+  double neutral;                                 /* number that has no effect in a refused field; NaN: no number */
 } fields[] = {
 #define FIELD(kinds, name, read) {kinds, #name, read, NAN},
 #define REFUSED(kinds, name, neutral) {kinds, #name, NULL, neutral},

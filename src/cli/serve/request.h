@@ -60,7 +60,7 @@ typedef struct serve_asked {
   int32_t *ids;     /* DETOKENIZE */
   size_t id_count;
   bool special; /* TOKENIZE: adds the tokens that begin and end a text */
-  cJSON *root;  /* owns the texts */
+  cJSON *root;  /* the parsed body; the texts of the other fields point into it */
 } serve_asked;
 
 /* Reads a body; any thread may call it. serve_asked_free frees *asked, also after a failure. */

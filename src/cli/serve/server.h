@@ -17,7 +17,7 @@ typedef struct serve_config {
   const char *origin; /* web pages of this origin have access; NULL: only pages of this host */
   int64_t connections, per_address;
   int64_t body_bytes;
-  double request_seconds; /* the most for sending a request; then the connection is closed */
+  double request_seconds; /* a connection is closed if it sends no complete request for this number of seconds */
   serve_keys keys;
 } serve_config;
 
@@ -52,7 +52,7 @@ void serve_server_drain(serve_server *server);
 void serve_server_end(serve_server *server);
 void serve_resume(serve_job *job);
 
-/* --- who may ask, in serve/guard.c --- */
+/* --- access control, in serve/guard.c --- */
 
 /* Reads keys, one per line; skips blank lines and lines that begin with #. False: text says why. */
 bool serve_keys_read(const char *path, serve_keys *keys, char text[256]);
@@ -75,9 +75,10 @@ typedef struct serve_route {
   const char *type;
 } serve_route;
 
-/* Finds a route; HEAD is like GET. NULL: *problem is set, 404 or 405 (*allowed: the path's method). */
+/* Finds a route; HEAD is like GET. If no route matches, returns NULL and sets *problem to 404, or to 405 if the path
+ * exists for another method, which *allowed receives. */
 const serve_route *serve_route_find(const char *method, const char *path, const char **allowed, serve_problem *problem);
-/* The part of the path after the route's own path, "" if both are equal; NULL: the path is not of this route. */
+/* Returns the part of `path` after the route's path, "" if both are equal; NULL if path is not of this route. */
 const char *serve_route_item(const serve_route *route, const char *path);
 
 #endif

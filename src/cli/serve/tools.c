@@ -1,4 +1,5 @@
-/* Function calls in answers: none, a given function, or those that the model chooses. */
+/* Fields of a request about function calls: whether the answer has no call, must call a given function, must call any
+ * function, or may call functions if the model chooses to. */
 #include "cli/serve/calls.h"
 #include "cli/serve/reading.h"
 
@@ -23,7 +24,7 @@ static bool check_tools(serve_reading *r) {
   return true;
 }
 
-/* Makes the answer the arguments of this function. */
+/* Sets a schema by which the answer consists of arguments for this function. */
 static bool ask_one(serve_reading *r, const cJSON *function) {
   const cJSON *schema = cJSON_GetObjectItemCaseSensitive(function, "parameters");
   r->asked->function = cJSON_GetObjectItemCaseSensitive(function, "name")->valuestring;
@@ -49,7 +50,7 @@ static cJSON *call_schema(const cJSON *function) {
   return NULL;
 }
 
-/* Makes the answer a call of any of the functions. */
+/* Sets a schema by which the answer is a call of any one of the functions. */
 static bool ask_any(serve_reading *r) {
   cJSON *root = cJSON_CreateObject(), *list = root ? cJSON_AddArrayToObject(root, "anyOf") : NULL;
   bool good = list != NULL;

@@ -1,13 +1,13 @@
-/* Vectors of texts, made between the steps of the decoder. */
+/* Computes vectors of texts, a few between two steps of the decoder. */
 #include "cli/json.h"
 #include "cli/serve/job.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Texts that become vectors between two steps of the decoder. */
+/* Maximum number of texts that become vectors between two steps of the decoder. */
 #define TEXTS_AT_ONCE 16
-/* Jobs that wait for vectors. */
+/* Maximum number of jobs that may wait for vectors. */
 #define MOST_JOBS 64
 
 /* --- answers --- */
@@ -52,8 +52,8 @@ static void add_vector(cli_json *json, cJSON *item, const float *vector, size_t 
   for (size_t c = 0; c < width; c++) cli_json_real(json, list, NULL, (double)vector[c]);
 }
 
-/* Makes the answer, which cJSON_free frees; NULL: there is not enough memory. This may take long, so no lock is
- * held. */
+/* Returns the answer as JSON, which the caller frees with cJSON_free; NULL if memory is short. Call it without holding
+ * a lock, because it may take long. */
 static char *make_answer(const serve_job *job) {
   const serve_asked *asked = &job->asked;
   const size_t width = (size_t)job->work->model->width;
@@ -89,7 +89,7 @@ void serve_vectors_add(serve_job *job) {
   pthread_mutex_lock(&work->lock);
   const bool full = work->text_jobs >= MOST_JOBS;
   if (!full) {
-    atomic_fetch_add(&job->uses, 1); /* the decoder's thread */
+    atomic_fetch_add(&job->uses, 1); /* one use by the decoder's thread; take_out releases the job */
     job->next = NULL;
     if (work->last_texts)
       work->last_texts->next = job;
@@ -117,7 +117,8 @@ static bool take_out(serve_work *work, serve_job *job) {
   return more;
 }
 
-/* Ends a job with an error; an invalid text or a lack of memory fails only this job. */
+/* Ends a job with an error. Returns MICA_OK if the error concerns only this job (an invalid text, a lack of memory),
+ * else its status. */
 static mica_status fail(serve_job *job, mica_status status) {
   const bool own = status == MICA_E_INVALID || status == MICA_E_NOMEM;
   const bool text = status == MICA_E_INVALID;
