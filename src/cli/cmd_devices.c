@@ -21,7 +21,7 @@ static const cli_option options[] = {
 typedef struct listing {
   mica_device_info *infos;
   size_t count;
-  size_t chosen; /* index; count: none */
+  size_t chosen; /* index of the default device; equal to count if no listed device is the default */
 } listing;
 
 static const struct {
@@ -96,7 +96,7 @@ static void add_device(cli_json *json, cJSON *devices, const mica_device_info *i
     if (info->features & features[i].bit) cli_json_text(json, extensions, NULL, features[i].extension);
 }
 
-/* True if two devices can train together: any two can, since gradients go through the host's memory, except the null
+/* True if two devices can train together. Gradients go through the host's memory, so all devices can, except the null
  * device, which computes nothing. */
 static bool pairs(const listing *list, size_t a, size_t b) {
   return list->infos[a].device_class != MICA_DEVICE_CLASS_NULL && list->infos[b].device_class != MICA_DEVICE_CLASS_NULL;
@@ -142,7 +142,8 @@ static int print_text(const listing *list) {
   return CLI_OK;
 }
 
-/* Fills list; *found is the status of the choice. The null device is listed only if it was chosen. */
+/* Fills list. *found receives the status of looking for the default device. The null device is listed only if it is the
+ * default. */
 static mica_status list_devices(listing *list, mica_status *found) {
   size_t capacity = 0;
   mica_status status = mica_device_list(NULL, 0, &capacity);

@@ -20,7 +20,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Describes the written file, which is read again for that: a file that cannot be read is a failure. */
+/* Reads the written file again and prints a description of it. Fails if the file cannot be read. */
 static int show(const cli_command *self, const struct values *v) {
   mica_onnx *model = NULL;
   if (mica_onnx_open(v->onnx, &model) != MICA_OK) return cli_fail_library(self);

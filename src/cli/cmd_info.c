@@ -61,8 +61,9 @@ static void add_tensors(cli_json *json, const mica_safetensors *file) {
 
 /* --- runs --- */
 
-/* Calls take for each column of samples that are not a table. The run notes it as NAME TYPE DIM...; lengths are left
- * out. */
+/* For data that are not a table: calls take with the name of each column of a sample. The run's stored value "columns"
+ * (mica_run_fact) has an entry "NAME TYPE DIM..." per column. Columns NAME.length, which hold lengths of other columns,
+ * are omitted. */
 static void each_named(const mica_run *run, void (*take)(void *user, const char *kind, const char *name), void *user) {
   size_t count = 0;
   const char *const *columns = mica_run_fact(run, "columns", &count);
@@ -77,8 +78,9 @@ static void each_named(const mica_run *run, void (*take)(void *user, const char 
   }
 }
 
-/* Calls take for each column of the data that a run was trained on. Columns of a table have a kind: "number age",
- * "class colour"; the fact "table" lists them all. */
+/* Calls take for each column of the data that a run was trained on. If the run has the stored value "table"
+ * (mica_run_fact), its entries already begin with the kind of column, as in "number age" or "class colour". Older runs
+ * have one stored value per kind instead. */
 static void each_column(const mica_run *run, void (*take)(void *user, const char *kind, const char *name), void *user) {
   static const char *const facts[][2] = {{"table", ""},
                                          {"numbers", "number "},
@@ -98,7 +100,7 @@ static void each_column(const mica_run *run, void (*take)(void *user, const char
   if (!taken && !mica_run_fact_numbers(run, "input", NULL)) each_named(run, take, user);
 }
 
-/* Facts that are lists, and the most names of a list that are printed. */
+/* Stored values (mica_run_fact) that are lists of names, and the maximum number of names printed per list. */
 static const char *const lists[] = {"classes", "speakers", "alphabet"};
 enum { LISTS = sizeof lists / sizeof *lists, PRINTED = 20 };
 
@@ -232,7 +234,7 @@ static int show_network(const cli_command *self, const char *name, bool as_json)
   return status;
 }
 
-/* --- kinds of things --- */
+/* --- what a path or name is --- */
 
 static bool is_network(const char *path) {
   struct stat about;
@@ -264,7 +266,7 @@ static int show_onnx(const cli_command *self, const struct values *v) {
   return cli_onnx_info(self, v->model, v->shape, v->json);
 }
 
-/* Kinds of paths and names; the first row that matches is used. */
+/* How to show each kind of path or name, except ONNX models. The first row whose `is` returns true is used. */
 static const struct kind {
   bool (*is)(const char *path);
   int (*show)(const cli_command *self, const char *path, bool as_json);

@@ -30,7 +30,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Reads the words ITEM=RATING of --rate, which are cut in memory. The item may contain "=". */
+/* Parses the words ITEM=RATING of --rate. Splits each word in place at its last "=", so an item may contain "=". */
 static int read_rated(const cli_command *self, const struct values *v, mica_run_rating *rated) {
   for (size_t i = 0; i < v->rated.count; i++) {
     char *word = v->rated.words[i], *mark = strrchr(word, '='), *end = NULL;
@@ -45,7 +45,7 @@ static int read_rated(const cli_command *self, const struct values *v, mica_run_
   return CLI_OK;
 }
 
-/* Reads the words COLUMN=VALUE of --context, which are cut in memory. The value may contain "=". */
+/* Parses the words COLUMN=VALUE of --context. Splits each word in place at its first "="; a value may contain "=". */
 static int read_context(const cli_command *self, const struct values *v, mica_setting *context) {
   for (size_t i = 0; i < v->context.count; i++) {
     char *word = v->context.words[i], *mark = strchr(word, '=');

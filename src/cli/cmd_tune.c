@@ -84,7 +84,8 @@ static void measure_from(mica_tuner *tuner, cli_worker *worker, const char *prob
   }
 }
 
-/* Measures the shipped candidates, then neighbours of the best one while they improve on it and time is left. */
+/* Measures the tuner's initial candidates, then those that differ from the best one in one parameter. Repeats the
+ * second step while it finds a better candidate and time is left. */
 static result search(mica_tuner *tuner, cli_worker *worker, const char *problem, double deadline) {
   result r = {0};
   size_t from = 0, widened = (size_t)-1;
@@ -123,7 +124,7 @@ typedef struct job {
   cJSON *rows;
 } job;
 
-/* Shapes, and where they are from if they are from a file. */
+/* Shapes to tune. If they come from a file: also its name and the line number of each. */
 typedef struct shape_list {
   const char *const *texts;
   const size_t *lines; /* of the file; NULL without one */
@@ -136,7 +137,8 @@ static int fail_shape(const job *j, const shape_list *shapes, size_t i) {
   return cli_fail(j->self, "%s line %zu: %s", shapes->file, shapes->lines[i], mica_error_message());
 }
 
-/* *wrong becomes true if the shape cannot be tuned because its text is wrong. */
+/* Tunes one shape within budget seconds. If it cannot be tuned, *wrong says whether that is because its text is not a
+ * shape. Returns an exit status. */
 static int tune_shape(const job *j, const char *op, const shape_list *shapes, size_t i, double budget, bool *wrong) {
   char problem[256];
   mica_tuner *tuner = NULL;
@@ -157,7 +159,7 @@ static int tune_shape(const job *j, const char *op, const shape_list *shapes, si
   return status;
 }
 
-/* The lines of a file except empty ones and comments. */
+/* The shapes in a file, one per line, without empty lines and comments. */
 typedef struct shape_file {
   char **texts;
   size_t *lines, count;
@@ -175,7 +177,7 @@ static bool add_shape(shape_file *to, const char *text, size_t line) {
   return true;
 }
 
-/* False if the file cannot be read. */
+/* Reads the first word of each line; "#" begins a comment. False if the file cannot be read or memory is short. */
 static bool read_shapes(const char *path, shape_file *shapes) {
   FILE *file = strcmp(path, "-") ? fopen(path, "r") : stdin;
   char *line = NULL;

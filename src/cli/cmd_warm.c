@@ -106,7 +106,7 @@ static int warm_onnx(const cli_command *self, const struct values *v) {
 
 /* --- published models --- */
 
-/* The numbers of tokens in the prompts: one token, a short text, and a text that takes several parts. */
+/* Lengths of the prompts in tokens: one token, a short text, and a text that the decoder reads in several parts. */
 static const size_t prompt_tokens[] = {1, 20, 300};
 #define LONGEST 300
 #define WRITTEN 4
@@ -191,7 +191,7 @@ static int warm_embedder(const cli_command *self, const cli_model *opened, const
 
 #define SECOND 16000
 
-/* Lets a model of speech hear a second of faint noise. */
+/* Transcribes a second of faint noise with a Whisper model. */
 static int warm_listener(const cli_command *self, const cli_model *opened) {
   mica_whisper *whisper = NULL;
   float *samples = calloc(SECOND, sizeof *samples);
@@ -258,11 +258,11 @@ static mica_status answer(mica_run *run, const char *sample) {
     return mica_run_generate(
         run, &(mica_run_texts){.prompts = &sample, .prompt_count = 1, .length = WRITTEN, .text = drop_text});
   if (mica_run_takes(run, MICA_RUN_OPTION_DRAW)) {
-    /* nothing to read */
+    /* drawing needs no input */
   } else if (stat(sample, &about) == 0) {
     input.files = &sample;
     input.file_count = 1;
-    /* The gallery is the sample itself. */
+    /* Compares the sample with itself, because no other file is known. */
     if (mica_run_takes(run, MICA_RUN_OPTION_GALLERY)) input.gallery = sample;
   } else {
     input.text = sample;
@@ -277,8 +277,8 @@ static bool has_fact(const mica_run *run, const char *name) {
   return mica_run_fact(run, name, &count) && count;
 }
 
-/* True if a sample that is no file can only be a misspelt path. Runs of texts, pairs and graphs take a text; a text for
- * other runs is a table, which has lines. */
+/* True if `sample` must be a misspelt path: there is no such file, and it cannot be a text for this run. Runs of texts,
+ * pairs and graphs take any text. Other runs take only the text of a table, which contains a line feed. */
 static bool must_be_file(const mica_run *run, const char *sample) {
   struct stat about;
   const bool texts = has_fact(run, "text_column") && !has_fact(run, "parts");
@@ -330,7 +330,8 @@ static int warm(const cli_command *self, const struct values *v) {
   return cli_fail(self, "%s is not a model in ONNX or GGUF, nor a folder of a run or of a published model", v->model);
 }
 
-/* Programs that the cache could not keep are an error: they are compiled again in every process. */
+/* Reports how many programs were compiled, and in how many seconds. If the cache could not store some of them, every
+ * process would compile these again, so this is an error. */
 static int report(const cli_command *self, const struct values *v, const char *path, size_t compiled, double seconds) {
   const char *reason = NULL;
   const size_t lost = cli_compiled_in_vain(&reason);
