@@ -14,10 +14,11 @@
 #define PATIENCE 2.0
 #define LOOK 0.1
 
-static atomic_int left;        /* programs that are being compiled or wait for it */
-static atomic_bool is_watched; /* a thread watches, or messages are switched off */
+static atomic_int left;        /* number of programs that are being compiled or are waiting for a compiler process */
+static atomic_bool is_watched; /* a thread runs watch(), or its message is turned off */
 
-/* Prints the message once, and ends. The thread is detached: if the command ends earlier, the thread ends with it. */
+/* Thread: waits until programs have been compiling for PATIENCE seconds in total, prints the message and ends. The
+ * thread is detached, so it never delays the end of the command. */
 static void *watch(void *user) {
   const cli_command *self = user;
   const struct timespec look = {.tv_nsec = (long)(LOOK * 1e9)};

@@ -88,8 +88,8 @@ bool cli_is_picture(const char *path) {
 
 static int is_visible(const struct dirent *entry) { return entry->d_name[0] != '.'; }
 
-/* Frees the entries that are not pictures, and says how many they are. Returns how many are left; 0, after a
- * message: none. */
+/* Frees the entries that are not pictures and moves the others to the front. Prints how many were not pictures. Returns
+ * the number of pictures; if there is none, prints an error and returns 0. */
 static int keep_pictures(const cli_command *self, const char *folder, struct dirent **entries, int found) {
   int kept = 0, unread = 0;
   char first[300] = "";

@@ -16,7 +16,8 @@ typedef struct cli_lines {
 /* Reads the lines of a file, or of standard input for "-", without line ends. Returns an exit status, after an error
  * message on failure. */
 int cli_lines_read(const cli_command *self, const char *path, cli_lines *lines);
-/* Makes lines of the words of a command line, without copying them. */
+/* Makes a list of the words of a command line, which points to the words and does not copy them. Returns an exit
+ * status. */
 int cli_lines_copy(const cli_command *self, const cli_words *words, cli_lines *lines);
 /* Lists the paths of a folder's picture files, sorted by name, and says how many other files there are. Returns
  * CLI_FAILED, after a message, if there are no pictures. */

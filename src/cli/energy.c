@@ -21,7 +21,8 @@ static bool read_number(const char *path, uint64_t *number) {
   return good;
 }
 
-/* Opens the counters of packages: intel-rapl:0, intel-rapl:1 (on AMD too); intel-rapl:0:0 is a part of a package. */
+/* Finds the energy counters of CPU packages and reads them once. Their names are intel-rapl:0, intel-rapl:1 and so on,
+ * also on AMD. Names with a second colon, such as intel-rapl:0:0, are parts of a package and are not counted. */
 static void begin_rapl(cli_energy *energy) {
   DIR *folder = opendir(POWERCAP);
   const struct dirent *entry;
@@ -39,7 +40,8 @@ static void begin_rapl(cli_energy *energy) {
   if (folder) closedir(folder);
 }
 
-/* Reads NVML, the library of NVIDIA's driver; it is opened at run time because it may not be installed. */
+/* Reads the energy counter of GPU 0 through NVML, a library of NVIDIA's driver. NVML is opened at run time, because it
+ * may not be installed. */
 static bool read_nvml(uint64_t *millijoules) {
   typedef int begin_fn(void);
   typedef int handle_fn(unsigned, void **);
@@ -47,7 +49,8 @@ static bool read_nvml(uint64_t *millijoules) {
   static void *library;
   if (!library) library = dlopen(NVML, RTLD_NOW);
   if (!library) return false;
-  /* POSIX allows calls of dlsym's pointers; C needs a union to convert them. */
+  /* dlsym returns a void pointer. POSIX permits calling it, but ISO C has no conversion to a function pointer, so a
+   * union converts it. */
   union {
     void *pointer;
     begin_fn *begin;

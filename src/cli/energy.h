@@ -8,9 +8,9 @@
 
 #define CLI_ENERGY_ZONES 8
 
-/* Counters: RAPL's packages (Linux: /sys/class/powercap, readable by root), or NVIDIA's GPUs through NVML if the work
- * runs on one. Counters of a package wrap around; if that happens more than once (hours at full load), the energy is
- * too low. */
+/* State of a measurement. If the work runs on an NVIDIA GPU, NVML measures GPU 0. Otherwise RAPL measures all CPU
+ * packages (Linux: /sys/class/powercap, readable by root). RAPL's counters wrap around; if one wraps more than once
+ * during the work, which takes hours at full load, the result is too low. */
 typedef struct cli_energy {
   int zones;
   bool nvml;

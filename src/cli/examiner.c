@@ -16,9 +16,12 @@
 
 extern char **environ;
 
-/* A request is one line of JSON: the numbers of the argument and of its op to begin with, and the positions at which
- * earlier processes ended, at most MOST_ENDS. The answer has a line for the device, for each position, for each line
- * of the report, and for the end. If the last one is missing, the driver ended the process. */
+/* A request is one line of JSON: "word", the index of the command-line argument to begin with; "op", the index of the
+ * op to begin with; and "ends", the positions at which the driver ended earlier processes, at most MOST_ENDS. A
+ * position (mica__doctor_position) names the op, the kernel and the cases that are being examined.
+ *
+ * The answer has one line of JSON for the device, one for each new position, one for each line of the report, and the
+ * line "end". If "end" is missing, the driver ended the process. */
 #define MOST_ENDS 32
 
 typedef struct process {
@@ -26,7 +29,7 @@ typedef struct process {
   FILE *from;      /* the process's standard output */
   FILE *words;     /* its standard error; NULL: inherited */
   off_t passed_on; /* bytes of its standard error that were passed on */
-  off_t said;      /* bytes of its standard error before the last position */
+  off_t said;      /* size of its standard error when it reported its last position */
 } process;
 
 typedef struct follower {
@@ -36,8 +39,10 @@ typedef struct follower {
   mica__doctor_position position;
   mica__doctor_end ends[MOST_ENDS];
   size_t end_count, first_op;
-  size_t told, known; /* lines of the position's op: received, and known from an earlier process */
-  mica_stats stats;   /* the child's */
+  /* told: number of report lines of the current op that this process has sent. known: number of such lines that earlier
+   * processes sent; they are not passed on again. */
+  size_t told, known;
+  mica_stats stats; /* the child's */
   bool begun, has_position, complete, healthy;
 } follower;
 
@@ -83,8 +88,8 @@ static bool start(process *child, const cli_examination *e, const char *request)
     close(in[0]), close(in[1]);
     return false;
   }
-  /* Writes before the process exists: if it ended at once, the pipe would have no reader. The request fits into the
-   * pipe. */
+  /* Writes the request before the process is started, while this process still holds the reading end. If the new
+   * process ended at once, writing to it would raise SIGPIPE. The request fits into the pipe's buffer. */
   const ssize_t length = (ssize_t)strlen(request);
   bool started = write(in[1], request, (size_t)length) == length && write(in[1], "\n", 1) == 1;
   close(in[1]);
@@ -106,7 +111,8 @@ static void pass_on(process *child) {
   }
 }
 
-/* Finds the first line that the child has written to its standard error since its last position. */
+/* Copies the first line that the child has written to its standard error since its last position; "" if there is
+ * none. */
 static void find_words(const process *child, char words[256]) {
   ssize_t got = child->words ? pread(fileno(child->words), words, 255, child->said) : 0;
   words[got > 0 ? got : 0] = '\0';
@@ -114,7 +120,7 @@ static void find_words(const process *child, char words[256]) {
   words[strcspn(words, "\n")] = '\0';
 }
 
-/* --- what it tells --- */
+/* --- answers of the process --- */
 
 static const char *text_of(const cJSON *object, const char *key) {
   const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
@@ -212,8 +218,10 @@ static char *request_of(const follower *f) {
   return text;
 }
 
-/* Notes the position at which the driver ended the process, and continues there, or with the next op if the driver
- * ended two processes at the same group. False: nothing is left to try. */
+/* Prepares the next process after the driver ended one: adds its last position to f->ends, so that the next process
+ * skips that group of cases. If the driver has ended two processes in the same group, reports a failure instead and
+ * continues with the next op. Returns false, after a message, if the process ended before its first position or f->ends
+ * is full. */
 static bool go_on(const cli_command *self, follower *f, const char *how) {
   mica__doctor_end end = {.position = f->position};
   char words[256];
@@ -283,7 +291,7 @@ int cli_examine(const cli_command *self, cli_examination *e) {
   return status;
 }
 
-/* --- the process's own side --- */
+/* --- the process that examines --- */
 
 typedef struct teller {
   const cli_command *self;
@@ -354,7 +362,8 @@ static void tell_end(const teller *t, bool complete) {
   print_record(&json, t->self);
 }
 
-/* Reads the first line of standard input, a request, into ends and watch. */
+/* Reads a request from the first line of standard input into ends and watch. Returns the index of the command-line
+ * argument to begin with. */
 static size_t read_request(mica__doctor_watch *watch, mica__doctor_end ends[MOST_ENDS]) {
   char *line = NULL;
   size_t room = 0;

@@ -21,8 +21,8 @@ typedef struct cli_examination {
 /* Examines ops, or all ops. Returns an exit status; CLI_FAILED, after a message, if the examination ended early. */
 int cli_examine(const cli_command *self, cli_examination *e);
 
-/* The process that examines: reads requests from standard input, writes results to standard output. Returns an exit
- * status. */
+/* Runs in the process that examines: reads a request from standard input and writes the results to standard output.
+ * Returns an exit status. */
 int cli_examine_serve(const cli_command *self, const char *device, const cli_words *ops);
 
 #endif

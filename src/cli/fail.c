@@ -21,7 +21,7 @@ int cli_fail(const cli_command *self, const char *format, ...) {
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  /* File names may contain escape sequences of terminals. */
+  /* Replaces control characters, because file names may contain escape sequences of terminals. */
   for (char *c = text; *c; c++)
     if (((unsigned char)*c < 0x20 && *c != '\n') || *c == 0x7f) *c = '?';
   if (!silent) fprintf(stderr, self ? "mica %s: %s\n" : "mica: %s%s\n", self ? self->name : "", text);
@@ -42,12 +42,13 @@ bool cli_is_folder(const char *path) {
   return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-/* True for a name of a stream that is open already. It may lead to a file. */
+/* True for a path that stands for a descriptor of this process. The descriptor may lead to a regular file. */
 static bool is_stream(const char *path) {
   return !strcmp(path, "/dev/stdout") || !strcmp(path, "/dev/stderr") || !strncmp(path, "/dev/fd/", 8);
 }
 
-/* True for a device, a pipe or a stream that is open: they are written to and not replaced. */
+/* True if path is a device, a pipe or a descriptor of this process. Output is then written to it; it is not replaced by
+ * a new file. */
 static bool is_written_through(const char *path) {
   struct stat about;
   return stat(path, &about) == 0 && !S_ISDIR(about.st_mode) && (!S_ISREG(about.st_mode) || is_stream(path));

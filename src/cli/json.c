@@ -26,7 +26,7 @@ cJSON *cli_json_array(cli_json *json, cJSON *parent, const char *key) {
   return attach(json, parent, key, cJSON_CreateArray());
 }
 
-/* The length in bytes of the UTF-8 character at s; 0: invalid, which is cut short, overlong, a surrogate or past
+/* The length in bytes of the UTF-8 character at s. 0 if it is invalid: truncated, overlong, a surrogate or above
  * U+10FFFF. */
 static size_t utf8_length(const unsigned char *s) {
   if (s[0] < 0x80) return 1;
@@ -41,8 +41,8 @@ static size_t utf8_length(const unsigned char *s) {
   return length;
 }
 
-/* Copies a text, which a NUL must follow, to the heap as valid UTF-8: a driver may name its device in any encoding, and
- * a truncated text may end inside a character. */
+/* Copies a text, which a NUL must follow, to the heap as valid UTF-8. Texts may be invalid because a driver may name
+ * its device in any encoding, or because a text was truncated inside a character. */
 static char *to_utf8(const char *text, size_t bytes) {
   static const char replacement[] = "\xef\xbf\xbd";
   const char *const end = text + bytes;

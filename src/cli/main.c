@@ -124,7 +124,8 @@ int main(int argc, char **argv) {
   }
   mica_device_prepare_drivers();
   int status = dispatch(argc - 1, argv + 1);
-  /* mpirun ends all ranks after one has failed: waits, so that rank 0 can first say why. */
+  /* When one rank ends with an error, mpirun ends all others. This rank waits a second, so that rank 0 can print its
+   * message before that. */
   if (status != CLI_OK && cli_ranks_is_follower()) nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
   if ((fflush(stdout) || ferror(stdout)) && status == CLI_OK) status = cli_fail(NULL, "the output cannot be written");
   return status;

@@ -9,7 +9,7 @@ typedef struct cli_variable {
   const char *name, *meaning;
 } cli_variable;
 
-/* All of them; the last row has no name. */
+/* All variables; the last row has no name. */
 extern const cli_variable cli_variables[];
 
 /* Prints the page mica(1) with roff's man macros. */

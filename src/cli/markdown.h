@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* Writes docs/cli.md if page is "commands", or the generated part of docs/tasks/TASK.md if it is a task's name. False
- * for other names. */
+/* Prints the text of docs/cli.md if page is "commands", or the generated part of docs/tasks/TASK.md if it is a task's
+ * name. False for other names. */
 bool cli_print_markdown(const char *page);
 
 #endif

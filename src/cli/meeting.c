@@ -8,7 +8,8 @@
 #include <unistd.h>
 
 #define STANDARD_SECONDS 300.0
-/* Seconds between the messages of ranks: the first message ends the job, so that the other ranks print none. */
+/* Each rank waits this number of seconds longer than the rank before it. The first rank that gives up ends the job, so
+ * only one message is printed. */
 #define APART 0.5
 
 static struct {

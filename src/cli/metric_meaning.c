@@ -4,7 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Finds the metric whose name begins `name`; if there are several, the one with the longest name. */
+/* Finds the metric with this name, or the metric whose name and a suffix after "_" make up `name`: "f1_cat" finds "f1".
+ * If several match, returns the one with the longest name; NULL if none matches. */
 static const mica_task_metric *longest(const mica_task_metric *list, const char *name) {
   const mica_task_metric *found = NULL;
   for (; list && list->name; list++) {

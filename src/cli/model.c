@@ -108,7 +108,7 @@ static bool take(void *user, const mica_decoder_event *event) {
   return event->bytes == 0 || c->texts->text(c->texts->user, c->index, event->text, event->bytes);
 }
 
-/* Settings that were not given keep the sampler's defaults. */
+/* Converts sampling settings. A setting that was not given is 0, which is the sampler's default too. */
 static mica_sampler_config sampling_of(const mica_run_texts *texts) {
   const mica_sampling *s = &texts->sampling;
   return (mica_sampler_config){.seed = s->seed,

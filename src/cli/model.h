@@ -22,15 +22,17 @@ int cli_model_open(const cli_command *self, const char *path, const char *adapte
                    cli_model *opened);
 void cli_model_close(cli_model *opened);
 
-/* --cache, for commands that write texts: a mica_cache_form; -1: not given. */
+/* The option --cache of commands that write texts. Its field is an index of cli_cache_forms, or -1 if it was not given;
+ * cli_cache_form converts the index. */
 extern const cli_choice cli_cache_forms[];
 #define CLI_CACHE_ROW(type, field)                                                                                     \
   CLI_ROW("cache", type, field, .value = "FORM", .choices = cli_cache_forms,                                           \
           .help = "how keys and values of a text are kept (default f32)")
 mica_cache_form cli_cache_form(int choice);
 
-/* Writes a model as a GGUF file. type: the type of its matrices; NULL: unchanged. adapter: merged into the matrices;
- * NULL: none. force: overwrites a file. */
+/* Writes a model as a GGUF file and prints what was written. type: new type of the matrices; NULL: unchanged. adapter:
+ * path of an adapter to merge into the matrices; NULL: none. force: overwrite an existing file. json: print JSON.
+ * Returns an exit status. */
 int cli_model_write(const cli_command *self, const char *from, const char *adapter, const char *to, const char *type,
                     bool force, bool json);
 

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLAINLY "; write it in plain digits" /* added if only the notation is wrong, as of 0x10 and 5.0 */
+/* End of a message about a number whose value is fine but whose notation is not: 0x10, or 5.0 for an integer. */
+#define PLAINLY "; write it in plain digits"
 
 bool cli_is_plain(const char *text) { return !strpbrk(text, " \t\n\v\f\rxX"); }
 

@@ -1,4 +1,4 @@
-/* cli/number.h: numbers and their types on the command line. */
+/* cli/number.h: reads numbers and the type of --precision from the command line. */
 #ifndef MICA_CLI_NUMBER_H
 #define MICA_CLI_NUMBER_H
 
@@ -18,7 +18,8 @@ int cli_integer(const cli_command *self, const char *name, const char *text, int
  * message. */
 int cli_precision(const cli_command *self, const char *text, mica_dtype *dtype);
 
-/* The significant digits with which %g prints a number readably: six; for longer numbers two decimals: 20000096.1, not
+/* Returns the number of significant digits with which to print a number by %g: six, or as many as a large number needs
+ * for two digits after the point, at most 15. From 1e15 on it is six again. 20000096.1 is then not printed as
  * 2.00001e+07. */
 int cli_digits(double number);
 

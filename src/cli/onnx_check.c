@@ -109,8 +109,8 @@ static char *read_text(const char *folder, const char *name) {
   return text;
 }
 
-/* Finds the family of a test in a table "kind, test, operator, family, scope" with tabs; without a family it is the
- * operator. Adds " (optional)" if the scope is not core. False: the table lacks the test. */
+/* Finds the family of a test in scope.tsv, whose columns are kind, test, operator, family, scope. If the family is
+ * empty, uses the operator. Adds " (optional)" if the scope is not core. False if the table lacks the test. */
 static bool family_in_scope(const survey *s, const char *test, char name[80]) {
   size_t n = strlen(test);
   for (const char *line = s->scope; line && *line; line = strchr(line, '\n'), line = line ? line + 1 : NULL) {

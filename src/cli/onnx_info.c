@@ -62,8 +62,8 @@ static void print_classes(const mica_onnx *model, size_t output) {
   puts(count > CLASSES_SHOWN ? ", ..." : "");
 }
 
-/* A run of a model on the null device, which plans but computes nothing. All data are zeros; if shapes depend on
- * data, the plan is the one for zeros. */
+/* A run of a model on the null device, which plans but computes nothing. Inputs have the values of cli_onnx_feeds_make
+ * with the seed 0. Computed values are undefined. If shapes depend on data, the plan is the one for these data. */
 typedef struct plan {
   mica_engine *engine;
   mica_onnx_runner *runner;
@@ -120,7 +120,7 @@ static void print_metadata(mica_onnx_text text) {
   const char *value = cli_one_line(text.value);
   size_t shown = strlen(value);
   const bool whole = shown <= METADATA_SHOWN;
-  if (!whole) /* does not cut a character */
+  if (!whole) /* goes back to the first byte of a UTF-8 character */
     for (shown = METADATA_SHOWN; shown && ((unsigned char)value[shown] & 0xc0) == 0x80;) shown--;
   printf("metadata  %s: %.*s%s\n", cli_clean(text.key), (int)shown, value, whole ? "" : "... (--json: all of it)");
 }

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FIRST 8        /* elements on a line */
-#define FEW_IN_JSON 16 /* elements in JSON */
+#define FIRST 8        /* maximum number of elements to print per output */
+#define FEW_IN_JSON 16 /* JSON has "values" of outputs with at most this number of elements */
 
 /* --- elements --- */
 
@@ -49,7 +49,7 @@ static double element(const cli_onnx_output *o, int64_t i) {
 
 static bool is_real(mica_dtype dtype) { return mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT; }
 
-/* Formats an element: all digits of an integer, six of other numbers. */
+/* Formats an element: an integer with all digits, a floating-point number with six significant digits. */
 static void format_element(const cli_onnx_output *o, int64_t i, char text[32]) {
   if (o->dtype == MICA_I64)
     snprintf(text, 32, "%" PRId64, ((const int64_t *)o->data)[i]);
@@ -66,7 +66,7 @@ const char *cli_onnx_output_text(const cli_onnx_output *o, int64_t i) {
   return cli_clean(has ? text : "?");
 }
 
-/* --- all of them --- */
+/* --- whole outputs --- */
 
 /* Statistics of the values that are not NaN. */
 typedef struct summary {

@@ -1,4 +1,4 @@
-/* cli/onnx_output.h: prints the outputs of a model, for people and for programs. */
+/* cli/onnx_output.h: prints the outputs of a model, as text or as JSON. */
 #ifndef MICA_CLI_ONNX_OUTPUT_H
 #define MICA_CLI_ONNX_OUTPUT_H
 
@@ -20,12 +20,12 @@ typedef struct cli_onnx_output {
  * call. */
 const char *cli_onnx_output_text(const cli_onnx_output *output, int64_t i);
 
-/* Prints one line: name, dtype, shape and the first elements; for more elements also the minimum, maximum and mean, all
- * without NaNs, and the number of NaNs. */
+/* Prints one line: name, dtype, shape and the first elements. If there are further elements, also prints the minimum,
+ * maximum and mean of all elements that are not NaN, and the number of NaNs. */
 void cli_onnx_output_print(const cli_onnx_output *output);
-/* Adds an object to a list: "name", "dtype", "shape", "min", "max", "mean" (null: none), "nan" and, for at most 16
- * elements, "values". Values that are not finite become null. Texts have "name", "dtype", "shape" and, however many
- * elements they have, "values". */
+/* Adds an object to a list: "name", "dtype", "shape", "min", "max", "mean" (null if all elements are NaN), "nan" and,
+ * for at most 16 elements, "values". Values that are not finite become null. Texts have "name", "dtype", "shape" and,
+ * however many elements they have, "values". */
 void cli_onnx_output_add(cli_json *json, cJSON *list, const cli_onnx_output *output);
 
 #endif

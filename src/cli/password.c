@@ -14,7 +14,8 @@ void cli_wipe(char *password, size_t room) {
   while (room--) *at++ = 0;
 }
 
-/* Reads a line. On a terminal it also ends at the character in VEOL. */
+/* Reads a line, including the character that ends it. On a terminal (`hidden`), the character that cli_read_password
+ * sets as VEOL also ends the line. */
 static bool read_line(char *password, size_t room, bool hidden) {
   if (!hidden) return fgets(password, (int)room, stdin) != NULL;
   const ssize_t count = read(STDIN_FILENO, password, room - 1);
@@ -31,7 +32,8 @@ bool cli_read_password(const char *prompt, char *password, size_t room) {
   hidden = terminal && tcgetattr(STDIN_FILENO, &before) == 0;
   sigset_t stops, mask;
   if (hidden) {
-    /* A signal would leave the terminal without echo: Ctrl-C ends the line instead, and other signals are blocked. */
+    /* If a signal ended the process here, the terminal would stay without echo. So signals are blocked until the line
+     * is read, and Ctrl-C is made a character that ends the line. */
     sigemptyset(&stops);
     const int all[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) sigaddset(&stops, all[i]);

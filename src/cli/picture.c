@@ -27,8 +27,9 @@ static const mica_item *next_picture(const mica_report *p, size_t *s, size_t *i)
   return NULL;
 }
 
-/* The number of columns: pictures until the first caption comes again, if captions differ; else the side of a
- * square. */
+/* The number of columns of the grid: the number of pictures before the first picture's caption occurs again (all
+ * pictures if it does not), so that each column has one caption. If captions are missing, or this number is above
+ * MOST_COLUMNS: the side of the smallest square that has room for all pictures, at most MOST_COLUMNS. */
 static size_t columns_of(const mica_report *p, size_t count) {
   size_t s = 0, i = 0, row = 0, square = 1;
   const mica_item *first = next_picture(p, &s, &i), *item = first;
@@ -76,7 +77,8 @@ static colour pixel(const uint8_t *picture, int channels, int height, int width,
   return c;
 }
 
-/* Prints two pixels, one above the other: an upper half block in one colour, its background in the other. */
+/* Prints two pixels, one above the other, as one character: an upper half block in the colour `above` on a background
+ * of the colour `below`. */
 static void print_halves(colour above, colour below) {
   printf("\033[38;2;%d;%d;%dm\033[48;2;%d;%d;%dm\xe2\x96\x80", above.red, above.green, above.blue, below.red,
          below.green, below.blue);

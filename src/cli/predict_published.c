@@ -34,7 +34,7 @@ static int split(const cli_command *self, texts *t) {
   return t->count ? CLI_OK : cli_fail(self, "standard input has no text");
 }
 
-/* Turns logits into probabilities, and orders the classes by falling probability. */
+/* Turns logits into probabilities, and sets order to the indices of the classes in descending order of probability. */
 static void rank(float *x, int64_t classes, int64_t *order) {
   double most = -INFINITY, sum = 0;
   for (int64_t c = 0; c < classes; c++) most = fmax(most, (double)x[c]);

@@ -4,13 +4,13 @@
 
 #include "cli/command.h"
 
-/* The most bytes of a class's name that are shown, with a NUL. */
+/* Bytes of a buffer for a class's name, including the NUL; longer names are truncated. */
 #define CLASS_NAME 256
 
 typedef struct cli_published {
   const char *model, *device;
   const char *text; /* one text, or NULL */
-  char *lines;      /* texts, one per line; they are split in memory; NULL: none */
+  char *lines;      /* texts, one per line, or NULL; cli_predict_published overwrites the line ends */
   int64_t top;      /* classes to show */
   bool json;
 } cli_published;

@@ -1,4 +1,5 @@
-/* Predictions as a CSV table. Columns are added as samples need them; earlier lines are filled up at the end. */
+/* Predictions as a CSV table. A column is added when the first sample needs it. Lines before that have fewer cells;
+ * when the table is written, they get empty cells at their end. */
 #include "cli/prediction_csv.h"
 #include "cli/picture.h"
 
@@ -22,7 +23,7 @@ struct cli_csv {
   const char *const *classes; /* of the run */
   size_t class_count;
   char **columns, **cells; /* column names, and the cells of the current line; NULL: empty */
-  size_t column_count, at; /* at: the column where the next search begins */
+  size_t column_count, at; /* at: the column with which find_column begins its next search */
   buffer text;
   line *lines;
   size_t line_count, line_room;
@@ -66,7 +67,8 @@ static char *copy(cli_csv *csv, const char *text) {
   return made ? strcpy(made, text) : NULL;
 }
 
-/* The index of a column, which is added if it is new. Columns mostly come in the order of the line before. */
+/* Returns the index of the column with this name, and adds the column if it is new. The search begins after the column
+ * that was found last, because most lines have their columns in the same order. SIZE_MAX if memory is short. */
 static size_t find_column(cli_csv *csv, const char *name) {
   if (csv->failed) return SIZE_MAX;
   for (size_t k = 0; k < csv->column_count; k++) {
@@ -102,7 +104,8 @@ static void set_number(cli_csv *csv, const char *column, double number) {
   set(csv, column, isfinite(number) ? text : "");
 }
 
-/* Sets the column PREFIX_CLASS of a class: its probability (p_) or its share of a mask (share_). */
+/* Sets the column of a class, such as "p_cat" (its probability) or "share_cat" (its share of a mask). number NULL: only
+ * adds the column. */
 static void set_class(cli_csv *csv, const char *prefix, const char *name, const double *number) {
   buffer b = {0};
   append(csv, &b, prefix, strlen(prefix));
@@ -122,7 +125,8 @@ static void clear_cells(cli_csv *csv) {
   csv->at = 0;
 }
 
-/* Adds a line with the cells; they are kept for the next line. */
+/* Adds a line with the current cells. The cells keep their texts, so that the next line of the same sample repeats
+ * them. */
 static void end_line(cli_csv *csv) {
   if (csv->failed) return;
   if (csv->line_count == csv->line_room) {
@@ -142,7 +146,8 @@ static void end_line(cli_csv *csv) {
 
 /* --- items --- */
 
-/* Adds the numbers of all classes; their columns are in the run's order, whatever the item's order is. */
+/* Adds the item's number for each class, in columns that have the order of the run's classes. Does nothing if the item
+ * lacks some of the run's classes. */
 static void add_classes(cli_csv *csv, const char *prefix, const mica_item *item) {
   if (item->rows != csv->class_count) return;
   for (size_t i = 0; i < csv->class_count; i++) set_class(csv, prefix, csv->classes[i], NULL);
@@ -161,7 +166,8 @@ static void add_choices(cli_csv *csv, const mica_item *item) {
   add_classes(csv, "p_", item);
 }
 
-/* Sets a column to the labels that one column of the item has (1: predicted, 2: true), separated by semicolons. */
+/* Sets the column `name` to a list of labels, separated by semicolons: the predicted labels if column is 1, the true
+ * labels if it is 2. */
 static void set_chosen(cli_csv *csv, const char *name, const mica_item *item, size_t column) {
   buffer b = {0};
   for (size_t i = 0; i < item->rows; i++) {
@@ -240,7 +246,8 @@ static void add_truths(cli_csv *csv, const mica_item *truth, size_t row) {
   }
 }
 
-/* Adds a line per row of a forecast, or of several numbers, whose true ones follow if they are known. */
+/* Adds a line per row of a table, such as a forecast. truth: a table with the true numbers, which are added to the
+ * lines as columns truth_NAME; NULL if they are not known. */
 static void add_rows(cli_csv *csv, const mica_item *item, const mica_item *truth) {
   for (size_t r = 0; r < item->rows; r++) {
     if (item->row_names) set(csv, "row", item->row_names[r]);
@@ -272,7 +279,7 @@ static void add_files(cli_csv *csv, const mica_report *p, size_t sample, const c
   }
 }
 
-/* The order of columns: choices and labels, then the other items, then the truth. */
+/* The place of an item in the order of columns: 0 for choices and labels, 1 for other items, 2 for the truth. */
 static int order_of(const mica_item *item) {
   if (item->kind == MICA_ITEM_KIND_CHOICES || item->kind == MICA_ITEM_KIND_LABELS) return 0;
   return strcmp(item->name, "truth") ? 1 : 2;

@@ -9,13 +9,14 @@
 
 /* The state of one run. */
 typedef struct cli_progress_state {
-  FILE *out;          /* receives the lines; NULL: nothing is shown */
-  const char *task;   /* NULL: not known yet */
-  int64_t samples;    /* trained on so far */
-  mica_metrics last;  /* of the last complete epoch (its validation, if any), else of the epoch so far */
-  mica_part part;     /* the part of `last`: validation or train */
+  FILE *out;        /* receives the lines; NULL: nothing is shown */
+  const char *task; /* NULL: not known yet */
+  int64_t samples;  /* trained on so far */
+  mica_metrics
+      last;       /* of the last complete epoch (validation if there is one, else training), or of the epoch so far */
+  mica_part part; /* the part of `last`: validation or train */
   int64_t kept_epoch; /* the last epoch whose weights were kept, from 1; 0: none yet */
-  mica_metrics kept;  /* their validation metrics */
+  mica_metrics kept;  /* validation metrics of that epoch */
   char watch[32];     /* the metric that decides which epoch is best; "": not known yet, or the loss */
 } cli_progress_state;
 

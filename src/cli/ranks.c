@@ -24,7 +24,7 @@ bool cli_ranks_is_follower(void) { return mica_communicator_mpi_asked() && own_r
 int cli_refuse_ranks(const cli_command *self) {
   if (!mica_communicator_mpi_asked()) return CLI_OK;
   cli_fail(self, "the command runs in one process: start it without mpirun; only mica train runs in several");
-  /* mpirun ends all ranks after the first failure: rank 0 must fail first, because it prints the message. */
+  /* When one rank ends with an error, mpirun ends all others. Rank 0 prints the message, so the others wait for it. */
   if (own_rank() > 0) sleep(1);
   return CLI_USAGE;
 }
@@ -40,7 +40,7 @@ static int add_device(const cli_command *self, cli_ranks *ranks, const char *nam
   return CLI_OK;
 }
 
-/* Adds one word of the list: "0:0", or "0:0/2" for both halves of the device. */
+/* Adds the devices of one word of the list: "0:0" is one device, "0:0/2" is two, the halves of 0:0. */
 static int take_device(const cli_command *self, const char *list, const char *word, size_t length, cli_ranks *ranks) {
   char name[CLI_DEVICE_NAME - 24], part[CLI_DEVICE_NAME];
   if (length == 0 || length >= sizeof name) {
@@ -100,7 +100,8 @@ static int check_devices(const cli_command *self, cli_ranks *ranks) {
   return CLI_OK;
 }
 
-/* Begins with MPI: the ranks on one machine take the devices of the list in order. */
+/* Begins a rank that mpirun started. If --devices lists several devices, the ranks on a machine take them in order, one
+ * per rank. */
 static int begin_mpi(const cli_command *self, const mica_communicator_config *config, cli_ranks *ranks) {
   const int local = number_of("OMPI_COMM_WORLD_LOCAL_RANK", 0), all = number_of("OMPI_COMM_WORLD_LOCAL_SIZE", 1);
   if (ranks->count > 1 && (size_t)all != ranks->count) {
@@ -154,8 +155,8 @@ int cli_ranks_keep(const cli_command *self, cli_ranks *ranks, const bool *keeps)
   return cli_fail_library(self);
 }
 
-/* Seconds that the other ranks may take to return after a failure: their waits fail at once, but a launch may be
- * long. */
+/* Seconds that the other ranks get to return after one has failed (or the timeout of --watchdog, if that is shorter). A
+ * rank that waits for others fails at once, but a rank in a long kernel launch returns only after it. */
 #define PATIENCE 10.0
 
 typedef struct follower {
@@ -168,7 +169,7 @@ typedef struct follower {
   pthread_t thread;
 } follower;
 
-/* Memory of the threads below. It outlives the call, because a thread may hang. */
+/* The state of the threads of cli_ranks_run. It is static, because a thread that hangs outlives the call. */
 static follower followers[CLI_MOST_DEVICES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t returned = PTHREAD_COND_INITIALIZER;
@@ -185,7 +186,8 @@ static void *follow(void *user) {
   return NULL;
 }
 
-/* Waits for all ranks, at most PATIENCE seconds after one has failed. The lock is held. */
+/* Waits until all ranks have returned, or until about `patience` seconds after one has failed. Called with the lock
+ * held. */
 static void wait_for_all(size_t begun, double patience) {
   struct timespec until = {.tv_sec = 0};
   for (;;) {
@@ -236,9 +238,9 @@ int cli_ranks_run(const cli_command *self, cli_ranks *ranks, int (*run)(cli_rank
   return begun < ranks->count && status == CLI_OK ? CLI_FAILED : status;
 }
 
-/* --- beginning anew --- */
+/* --- restart --- */
 
-/* Reads the words of this process's command line, which point into *text; the caller frees both. */
+/* Reads the words of this process's command line, which point into *text. The caller frees the list and *text. */
 static char **read_words(char **text) {
   FILE *file = fopen("/proc/self/cmdline", "r");
   size_t length = 0, room = 0, count = 0;
@@ -256,7 +258,7 @@ static char **read_words(char **text) {
   return words;
 }
 
-/* Writes "--devices=0:0,1:0" with the devices that are left. Returns their number. */
+/* Writes "--devices=0:0,1:0" with the devices that are left. Returns their number, or 0 if text is too small. */
 static size_t list_left(const cli_ranks *ranks, char *text, size_t room) {
   size_t left = 0, length = (size_t)snprintf(text, room, "--devices=");
   for (size_t i = 0; i < ranks->count && length < room; i++)

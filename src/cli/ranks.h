@@ -26,7 +26,8 @@ typedef struct cli_ranks {
 int cli_ranks_begin(const cli_command *self, const char *device, const char *devices, double timeout,
                     const volatile int *stop, cli_ranks *ranks);
 void cli_ranks_end(cli_ranks *ranks);
-/* Goes on with the devices of this process that are kept, at least one, and new communicators. */
+/* Keeps only the ranks of this process for which `keeps` is true, at least one, and creates new communicators for them.
+ * Returns an exit status. */
 int cli_ranks_keep(const cli_command *self, cli_ranks *ranks, const bool *keeps);
 
 /* Calls run for each rank of this process; several ranks have a thread each. Returns the exit status of the first rank
@@ -35,13 +36,15 @@ int cli_ranks_keep(const cli_command *self, cli_ranks *ranks, const bool *keeps)
 int cli_ranks_run(const cli_command *self, cli_ranks *ranks, int (*run)(cli_ranks *ranks, size_t index, void *user),
                   void *user);
 
-/* If some devices are lost and others remain, replaces this process by the same command with the remaining ones: a
- * failed driver cannot be trusted, and a thread may hang in it. Returns if no device is lost or none remains. */
+/* If some devices are lost and others remain, replaces this process (execv) by the same command with the remaining
+ * devices. A new process is needed because a failed driver cannot be trusted, and a thread may hang in it. Returns if
+ * no device is lost, if no device remains or if the process cannot be replaced. */
 void cli_ranks_restart(const cli_command *self, const cli_ranks *ranks);
 
 /* True in a process that a launcher started as a rank other than 0, which prints nothing. */
 bool cli_ranks_is_follower(void);
-/* CLI_USAGE, after a message, if a launcher started several processes of a command that runs in one. */
+/* For commands that run in one process: returns CLI_USAGE after a message if mpirun started this process, else CLI_OK.
+ */
 int cli_refuse_ranks(const cli_command *self);
 
 #endif

@@ -1,17 +1,17 @@
-/* cli/recordings.h: transcribes recordings from files and standard input, one after the other, with any kind of model:
- * for people as the text grows, or as JSON. */
+/* cli/recordings.h: transcribes recordings from files and standard input, one after the other, with any kind of model.
+ * Prints the text while it grows, or JSON at the end. */
 #ifndef MICA_CLI_RECORDINGS_H
 #define MICA_CLI_RECORDINGS_H
 
 #include "cli/command.h"
 #include "cli/json.h"
 
-/* The functions of a kind of model. Those that return an exit status call cli_recordings_fail first on failure. `user`
- * is the member of cli_recordings. */
+/* Functions for one kind of model. begin, take and finish return an exit status; on failure they must have called
+ * cli_recordings_fail. `user` is cli_recordings.user. */
 typedef struct cli_transcriber {
   /* Begins a recording with this sample rate; piped: it comes from a pipe. */
   int (*begin)(void *user, int32_t rate, bool piped);
-  /* Takes samples and computes. Prints the new text, for people. */
+  /* Passes samples to the model. Prints the new text unless JSON is wanted. */
   int (*take)(void *user, const float *samples, int64_t count);
   /* Ends a recording after its last samples. *seconds: its length. */
   int (*finish)(void *user, double *seconds);
@@ -37,9 +37,10 @@ typedef struct cli_recordings {
   bool broken;    /* begin failed: no more recordings can be transcribed */
 } cli_recordings;
 
-/* Transcribes all inputs; goes on after one that fails. Returns an exit status. */
+/* Transcribes all inputs; if one fails, continues with the next one. Returns an exit status. */
 int cli_recordings_transcribe(cli_recordings *recordings);
-/* Ends the line and prints the library's last message; of: with the recording's name. Returns CLI_FAILED. */
+/* Ends the current line of text and prints the library's last message, after the recording's name if `of` is true.
+ * Returns CLI_FAILED. */
 int cli_recordings_fail(cli_recordings *recordings, bool of);
 
 #endif

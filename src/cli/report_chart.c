@@ -21,8 +21,8 @@ void cli_report_escape(FILE *out, const char *text) {
 
 enum { WIDTH = 480, HEIGHT = 274, LEFT = 52, RIGHT = 12, TOP = 24, BOTTOM = 42 };
 
-/* The approximate width of a letter; the heights of a line of names and of a line of a legend; the width of a dot in
- * a legend, with the space around it. */
+/* In SVG units: LETTER is the approximate width of a letter, LINE the height of a point's name, LEGEND the height of a
+ * line of the legend, and MARK the width of a dot in the legend with the space around it. */
 enum { LETTER = 6, LINE = 12, LEGEND = 16, MARK = 28 };
 
 static double letters(const char *text) {
@@ -99,7 +99,7 @@ static double axis_step(const chart *c) {
   return fmax(step, 1);
 }
 
-/* A number of an axis: 0 rather than what rounding leaves of it. */
+/* Returns a number to print at an axis: value, or 0 if value differs from 0 only by a rounding error. */
 static double tick(double value, double step) { return fabs(value) < step / 1e6 ? 0 : value; }
 
 static void add_grid(FILE *out, const chart *c) {
@@ -210,7 +210,8 @@ void cli_report_add_curve(FILE *out, const mica_item *item) {
 
 /* --- points --- */
 
-/* The range of the points' values in a column, or 0 to 1 without any, widened to whole steps of its grid. */
+/* Sets the range of the points' values in a column, widened to whole steps of its grid. If no value is finite, the
+ * range is 0 to 1. */
 static void find_bounds(const mica_item *item, size_t column, double *low, double *high) {
   *low = INFINITY, *high = -INFINITY;
   for (size_t i = 0; i < item->rows; i++) {
@@ -223,15 +224,15 @@ static void find_bounds(const mica_item *item, size_t column, double *low, doubl
   widen(low, high);
 }
 
-/* The most names that are written. */
+/* Maximum number of names to write beside points. */
 enum { NAMES = 40 };
 
-/* The position of a name. */
+/* A rectangle that a name or a dot covers. */
 typedef struct frame {
   double x0, y0, x1, y1;
 } frame;
 
-/* The positions of names and dots, at most NAMES each. */
+/* The rectangles of names and dots, at most NAMES of each. */
 typedef struct frames {
   frame all[2 * NAMES];
   size_t names, count;
@@ -243,8 +244,10 @@ static bool overlaps(const frame *p, const frames *f) {
   return false;
 }
 
-/* Writes the name of the point at x, y on the first of its four sides on which it overlaps no dot or other name and
- * fits into the picture; writes nothing if no side does. */
+/* Writes the name of the point at x, y. Tries the upper right, upper left, lower right and lower left of the point, and
+ * takes the first position where the name fits into the picture and overlaps no other name. In a chart of at most NAMES
+ * points, the name must not overlap a dot either. Writes nothing if no position fits, or if NAMES names have been
+ * written. */
 static void add_name(FILE *out, const chart *c, const char *name, double x, double y, frames *f) {
   const double width = LETTER * letters(name);
   for (int side = 0; side < 4 && f->names < NAMES; side++) {

@@ -111,8 +111,8 @@ static void add_base64(FILE *out, const uint8_t *data, size_t n) {
   }
 }
 
-/* Writes `before`, an element up to its attribute's value, the picture and the end of the element; nothing if the build
- * cannot write PNG. */
+/* Writes an element with a picture as the value of its last attribute. before: the element up to this value, such as
+ * "<img src=". Writes nothing if the build cannot write PNG. */
 static mica_status add_data(FILE *out, const mica_item *item, const char *before) {
   uint8_t *png = NULL;
   size_t bytes = 0;
@@ -141,7 +141,7 @@ static mica_status add_boxes(FILE *out, const mica_item *item) {
   return status;
 }
 
-/* Writes the last two parts of the path of a picture's file; a pointer over it shows the whole path. */
+/* Writes the last two parts of the path of a picture's file. The whole path appears when the mouse is over it. */
 static void add_file(FILE *out, const char *path) {
   const char *from = path;
   for (const char *slash = path, *next; (next = strchr(slash, '/')); slash = next + 1)
@@ -185,7 +185,7 @@ static void add_fact(FILE *out, const mica_item *item, const char *task) {
   fputs("</tr>\n", out);
 }
 
-/* Groups of items: neighbours of the same group share an element. */
+/* Kinds of HTML elements that contain items. Consecutive items of one group are written into the same element. */
 typedef enum group { GROUP_NONE, GROUP_FACTS, GROUP_CHARTS, GROUP_PICTURES } group;
 
 static group group_of(const mica_item *item) {
@@ -227,8 +227,8 @@ static mica_status add_item(FILE *out, const mica_item *item, const char *task) 
   return MICA_OK;
 }
 
-/* The number of the sample that a picture shows: 7 of "7 predicted" and "7: wrong pixels"; -1 if the name begins with
- * none. */
+/* The number of the sample that a picture shows: 7 of "7 predicted" and "7: wrong pixels"; -1 if the name does not
+ * begin with a number. */
 static long sample_of(const mica_item *item) {
   char *end = NULL;
   const long number = *item->name >= '0' && *item->name <= '9' ? strtol(item->name, &end, 10) : -1;

@@ -254,7 +254,7 @@ static void print_item(const mica_item *item) {
   }
 }
 
-/* Prints if the likeliest class is the true one. */
+/* Prints "right" if the likeliest class is the true one, else "wrong" and the true class. */
 static void print_verdict(const mica_item *truth, const mica_item *classes) {
   const bool right = classes->rows && !strcmp(classes->row_names[0], truth->text);
   printf("  %s%s%s%s", cli_colour_code(right ? CLI_GREEN : CLI_RED), right ? "right" : "wrong: it is ",
@@ -276,7 +276,7 @@ static void print_sample(const mica_report *p, size_t s) {
   putchar('\n');
 }
 
-/* The picture of a sample, or the drawn one; NULL: none. */
+/* The input picture of a sample or, for runs that draw, the drawn picture; NULL if the sample has neither. */
 static const mica_item *picture_of(const mica_report *p, size_t s) {
   const mica_item *item = mica_report_find(p, s, "picture");
   return item ? item : mica_report_find(p, s, "drawn");

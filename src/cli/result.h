@@ -7,13 +7,13 @@
 #include <mica/run.h>
 #include <stdio.h>
 
-/* CLI_OK unless the device (NULL: the environment's) is the null device, which computes nothing: then CLI_USAGE, after
- * a message. */
+/* Refuses the null device, which computes nothing: returns CLI_USAGE after a message if device is "null", else CLI_OK.
+ * device NULL: checks MICA_DEVICE instead. */
 int cli_refuse_null(const cli_command *self, const char *device);
 /* Makes an engine on the device and opens a run. Returns an exit status, after an error message on failure. The caller
  * frees both, also after a failure. */
 int cli_open_run(const cli_command *self, const char *folder, const char *device, mica_engine **engine, mica_run **run);
-/* Likewise, with a configuration: layers compute in how->precision ("f16", "bf16", "f32"; NULL: as trained). */
+/* Like cli_open_run, with options for mica_run_open_as. */
 int cli_open_run_as(const cli_command *self, const char *folder, const mica_run_open_config *how, const char *device,
                     mica_engine **engine, mica_run **run);
 /* Prints the epoch of the weights on stderr if the run has not ended. cli_open_run calls it. */
@@ -30,31 +30,32 @@ int cli_find_part(const cli_command *self, const char *name, mica_part *part);
 /* Formats "accuracy 92.51 %", "rmse 0.4112". Returns text. */
 const char *cli_format_metric(const char *name, double value, char text[CLI_METRIC_TEXT]);
 
-/* The task's first metric, or the first that the run has: a ranking, for example, has no error of ratings. */
+/* The first metric of the run's task or, if it was not measured, the first one that was. For example, a run that ranks
+ * items has no rating error, the first metric of the task recommend. */
 const char *cli_first_metric(const mica_run *run, const mica_metrics *metrics);
 /* Prints the metrics of a part on one line, the first metric first. */
 void cli_print_metrics(FILE *out, const char *part, const mica_run *run, const mica_metrics *metrics);
 /* Prints the tables of a report's sections. */
 void cli_print_tables(FILE *out, const mica_report *report);
 
-/* Writes a JSON object as one line: "task", "part", "metrics", the "epoch" of the weights if it is known,
- * "data_changed" if that is so and, with a report, its tables and matrices by name. */
+/* Prints a JSON object on one line: "task", "part", "metrics", the "epoch" of the weights if it is known,
+ * "data_changed" if mica_run_evaluated_changed is true and, if report is not NULL, its tables and matrices by name. */
 int cli_print_json(const cli_command *self, const mica_run *run, const char *part, const mica_metrics *metrics,
                    const mica_report *report);
 
-/* Writes {"task", "stopped": true, "part", "metrics": {...}} as one line; without the last two if the metrics cover no
- * samples. */
+/* Prints {"task": ..., "stopped": true, "part": ..., "metrics": {...}} on one line. If metrics->samples is 0, "part"
+ * and "metrics" are omitted. */
 int cli_print_stopped(const cli_command *self, const char *task, mica_part part, const mica_metrics *metrics);
 
-/* Prints a prediction, one sample per line; pictures: after the samples' pictures. */
+/* Prints a prediction, one sample per line. pictures: first prints the samples' pictures. */
 void cli_print_prediction(const mica_report *prediction, bool pictures);
 
 /* Copies a name, cut to 1023 bytes, with '?' for control characters, because these may control a terminal. The last
  * eight results stay valid. */
 const char *cli_clean(const char *s);
-/* cli_clean with each run of white space as one blank, for a text that may have lines. */
+/* cli_clean with each run of white space as one blank (as nothing at the beginning), for a text that may have lines. */
 const char *cli_one_line(const char *s);
-/* Writes n bytes of a text of any length, also with '?' for control characters. */
+/* Prints n bytes of a text, with '?' for control characters. Unlike cli_clean it does not truncate the text. */
 void cli_print_clean(const char *s, size_t n);
 
 #endif

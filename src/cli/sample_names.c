@@ -16,12 +16,12 @@ static bool is_taken(const cli_sample_names *n, const char *name) {
   return false;
 }
 
-/* Adds the name of the next sample: its number if it has no file (`numbered`); a name that is taken gets a number at
- * its end. False: there is not enough memory. */
+/* Adds the name of the next sample: its file's name without the ending, or its number if `numbered`. If another sample
+ * has the name already, appends "-1", "-2" and so on. False if memory is short. */
 static bool add_name(cli_sample_names *n, const char *title, bool numbered) {
   const char *slash = strrchr(title, '/'), *file = slash ? slash + 1 : title, *point = strrchr(file, '.');
   int length = point && point > file ? (int)(point - file) : (int)strlen(file);
-  if (length > 4 && !strncmp(file + length - 4, ".nii", 4)) length -= 4; /* of .nii.gz */
+  if (length > 4 && !strncmp(file + length - 4, ".nii", 4)) length -= 4; /* the ending of x.nii.gz is .nii.gz */
   const size_t room = (size_t)length + 32;
   char *name = malloc(room);
   if (!name) return false;

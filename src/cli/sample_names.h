@@ -12,8 +12,8 @@ typedef struct cli_sample_names {
   size_t count;
 } cli_sample_names;
 
-/* Appends the names of a prediction's samples, which differ from all before; numbered: samples have no files. Returns
- * an exit status. */
+/* Appends one name per sample of a prediction. Each name differs from all names before it. numbered: names are numbers,
+ * because the samples have no files. Returns an exit status. */
 int cli_sample_names_add(const cli_command *self, const mica_report *prediction, bool numbered,
                          cli_sample_names *names);
 void cli_sample_names_free(cli_sample_names *names);

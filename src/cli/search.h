@@ -1,4 +1,4 @@
-/* cli/search.h: options for searching the text of a recording, shared by several commands. */
+/* cli/search.h: options of the search that turns the scores of a speech run into text, shared by several commands. */
 #ifndef MICA_CLI_SEARCH_H
 #define MICA_CLI_SEARCH_H
 
@@ -18,7 +18,7 @@ typedef struct cli_search {
               .help = "weight of the text model's log probabilities (default 0.5)"),                                   \
       CLI_ROW("text-bonus", type, search.bonus, .value = "B", .help = "bonus per letter (default 0)")
 
-/* Reads the typed options into search. Returns an exit status. */
+/* Parses the values of the options, as typed, into search. Returns an exit status. */
 int cli_take_search(const cli_command *self, const cli_search *typed, mica_text_search *search);
 
 #endif

@@ -11,9 +11,9 @@
  * after a message on failure. */
 int cli_speeds_parse(const cli_command *self, const char *text, int32_t count, double *speeds);
 
-/* Decides from measurements which devices are worth using. keeps[r] is false for a device that would get less than one
- * sample of a batch, and for all but the fastest if that alone is at least as fast as all together. Prints the decision
- * on out, unless NULL. Returns the number of devices that are kept. */
+/* Decides from measurements which devices to use. keeps[r] is false for a device that would get less than one sample of
+ * a batch. If the fastest device alone is at least as fast as all together, keeps is true only for it. Ranks that
+ * mpirun started are all kept. Prints the decision on out, unless out is NULL. Returns the number of devices to use. */
 size_t cli_speeds_decide(FILE *out, const cli_ranks *ranks, double batch, const double *speeds,
                          const mica_run_speeds *found, bool *keeps);
 

@@ -1,4 +1,4 @@
-/* All of standard input. */
+/* Reads standard input as one text. */
 #include "cli/standard_input.h"
 
 #include <errno.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The most bytes that are read from standard input. */
+/* Longer input is refused. */
 #define MOST_INPUT ((size_t)1 << 28)
 
 char *cli_read_standard_input(const cli_command *self) {

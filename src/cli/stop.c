@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 static volatile int stop;
-/* A signal ends the process at once, and writes the texts below; set only while they are complete. */
+/* 1 if a signal must end the process at once, after writing the texts below. It is 0 while the texts are changed. */
 static volatile sig_atomic_t at_once;
 static char said_text[CLI_STOP_TEXT], other_text[CLI_STOP_TEXT], json_text[128], awaited_path[4352];
 /* Folders that were missing when the command began, the longest path first, each followed by a zero byte. */
@@ -47,7 +47,8 @@ static void ask_to_stop(int number) {
     write_all(STDOUT_FILENO, json_text);
     _exit(128 + number);
   }
-  /* A second signal ends the process, except SIGPIPE: writing to a reader that has left goes on without effect. */
+  /* A second signal ends the process. SIGPIPE does not: if the reader of the output has ended, later output is lost,
+   * but training goes on until its stop. */
   if (number != SIGPIPE) signal(number, SIG_DFL);
 }
 
@@ -57,7 +58,7 @@ void cli_stop_catch(void) {
   static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
   struct sigaction action = {.sa_handler = ask_to_stop}, before;
   sigfillset(&action.sa_mask);
-  /* Signals that nohup, or a shell for background jobs, set to be ignored stay ignored. */
+  /* A signal may be ignored already, because nohup or a shell (for a background job) said so. It then stays ignored. */
   for (size_t i = 0; i < sizeof caught / sizeof *caught; i++)
     if (sigaction(caught[i], NULL, &before) == 0 && (before.sa_handler != SIG_IGN || caught[i] == SIGINT))
       sigaction(caught[i], &action, NULL);

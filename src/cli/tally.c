@@ -56,7 +56,8 @@ void cli_tally_add(cli_tally *t, const mica_report *prediction) {
   }
 }
 
-/* The most frequent class that is not printed yet; of equals the first. */
+/* The class with the largest count, the first one of equals. cli_tally_print sets the counts of printed classes to 0.
+ */
 static size_t most_frequent(const cli_tally *t) {
   size_t most = 0;
   for (size_t k = 1; k < t->class_count; k++)

@@ -6,7 +6,7 @@
 
 #include <mica/report.h>
 
-/* Must be zero at first; cli_tally_free frees the names. */
+/* Must be zero at first. Free it with cli_tally_free. */
 typedef struct cli_tally {
   char **classes;
   size_t *counts;
@@ -21,7 +21,7 @@ void cli_tally_add(cli_tally *tally, const mica_report *prediction);
 /* Prints a line on stderr, the most frequent classes first. Returns false, and prints nothing, if there are no samples
  * or memory ran out. */
 bool cli_tally_print(const cli_command *self, cli_tally *tally);
-/* Says on stderr for how many samples numbers that are not finite were predicted, if there are any. */
+/* If numbers that are not finite were predicted, prints on stderr for how many samples. */
 void cli_tally_say_infinite(const cli_command *self, const cli_tally *tally);
 void cli_tally_free(cli_tally *tally);
 

@@ -13,7 +13,8 @@ const char *cli_format_bytes(uint64_t bytes, char text[CLI_BYTES_TEXT]) {
   }
   size_t unit = 1;
   while (unit + 1 < sizeof units / sizeof *units && bytes >> (10 * (unit + 1))) unit++;
-  /* Rounds to tenths; the part below the unit has at most 60 bits, so ten times it does not overflow. */
+  /* Rounds to tenths of the unit. below is the remainder of bytes / unit. It has at most 60 bits, so 10 * below does
+   * not overflow. */
   unsigned shift = 10 * (unsigned)unit;
   uint64_t half = (uint64_t)1 << (shift - 1), below = bytes & (2 * half - 1);
   uint64_t tenths = (bytes >> shift) * 10 + ((below * 10 + half) >> shift);

@@ -10,13 +10,17 @@
 /* Formats "1.5 GiB": powers of 1024, one decimal below 100 unless it is 0. Returns text. */
 const char *cli_format_bytes(uint64_t bytes, char text[CLI_BYTES_TEXT]);
 
-/* Appends a blank, unless text is empty, and the word as a shell reads it back: quoted if necessary, control characters
- * in octal. text has room bytes; the rest is cut off. Returns text. */
+/* Appends a word to a shell command in text, after a blank unless text is empty. The word is quoted if necessary, with
+ * control characters in octal, so that a shell reads the same word. text has room for `room` bytes; a longer result is
+ * truncated. Returns text. */
 char *cli_add_word(char *text, size_t room, const char *word);
 
-/* Finds the candidate nearest to a mistyped word. Begin with {.word = word}; best is NULL until a candidate is near: at
- * most a third of the word's length (at least 1) of insertions, deletions, replacements and swaps of neighbours away,
- * or a longer word that begins with this one. Of equals the first wins. */
+/* Finds the candidate nearest to a mistyped word. Begin with {.word = word} and call cli_guess_consider for each
+ * candidate; `best` is then the nearest one, the first of equals, or NULL if none is near.
+ *
+ * The distance is the number of insertions, deletions, replacements and swaps of neighbouring letters. A candidate is
+ * near if its distance is at most a third of the word's length (at least 1), or if it is a longer word that begins with
+ * the mistyped one. */
 typedef struct cli_guess {
   const char *word;
   const char *best;

@@ -54,7 +54,7 @@ int cli_tracks_check(const cli_command *self, const mica_run *run) {
 typedef struct evaluating {
   const cli_command *self;
   cli_tracks tracks;
-  bool said; /* the failure */
+  bool said; /* a message about the failure has been printed */
 } evaluating;
 
 static mica_status take(void *user, const mica_report *sections) {
@@ -117,7 +117,8 @@ static void print_scores(const mica_track_scores *s) {
          (long long)s->mostly_tracked, (long long)s->mostly_lost, (long long)s->found_tracks);
 }
 
-/* Refuses a file without boxes that count, since the scores are ratios to their number, and boxes without an id. */
+/* Refuses a file in which all boxes have the score 0 and so do not count, because the scores would divide by 0. Also
+ * refuses boxes that count but have no id. */
 static int check_truths(const cli_command *self, const char *path, const mica_track_box *truths, size_t count) {
   size_t counted = 0;
   for (size_t i = 0; i < count; i++) {

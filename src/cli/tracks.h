@@ -17,7 +17,7 @@ typedef struct cli_tracks {
 /* Adds the boxes of a prediction, whose sections are the next frames. False: there is not enough memory. */
 bool cli_tracks_add(cli_tracks *tracks, const mica_report *prediction);
 void cli_tracks_free(cli_tracks *tracks);
-/* CLI_OK if boxes of the run can be tracked; else CLI_USAGE, having said why not. */
+/* Returns CLI_OK if boxes of the run can be tracked, else CLI_USAGE after a message. */
 int cli_tracks_check(const cli_command *self, const mica_run *run);
 
 /* Tracks the boxes that the run finds in FOLDER/img1 and scores them by FOLDER/gt/gt.txt; prints the scores, or a JSON

@@ -1,13 +1,13 @@
-/* cli/training.h: a training run from its creation to its report, for commands that end in one. */
+/* cli/training.h: runs a training from the created mica_run to its report, for mica train and mica prune. */
 #ifndef MICA_CLI_TRAINING_H
 #define MICA_CLI_TRAINING_H
 
 #include "cli/progress.h"
 
-/* Room for a command line. */
+/* Size of a buffer for a command line. */
 #define CLI_AGAIN_TEXT 16384
 
-/* How the progress of a training is shown, and its folder. */
+/* How to show the progress of a training, and where the run is. */
 typedef struct cli_training {
   FILE *out;          /* NULL: prints nothing */
   bool json;          /* the last line is a JSON object */
@@ -25,7 +25,8 @@ int cli_train_fit(const cli_command *self, const cli_training *how, mica_run *ru
  * how to resume the run, or is `otherwise` if the run cannot be resumed yet. The run's report must be
  * cli_train_report. */
 void cli_train_stop_at_once(const cli_training *how, const mica_run *run, const char *otherwise);
-/* Calls cli_progress_report; after the first step, a signal saves the training instead of ending the process. */
+/* Progress callback: calls cli_progress_report. After the first step, a signal no longer ends the process at once;
+ * training then stops with a checkpoint. */
 bool cli_train_report(void *state, const mica_train_progress *progress);
 
 #endif

@@ -13,7 +13,8 @@ typedef struct cli_voice_job {
 
 /* True if the path names such a voice. */
 bool cli_voice_is(const char *path);
-/* Speaks; the caller frees *samples. Returns an exit status, after an error message on failure. */
+/* Computes the speech for a text or phonemes: *count samples at *rate (Hz). The caller frees *samples. Returns an exit
+ * status, after an error message on failure. */
 int cli_voice_speak(const cli_command *self, const cli_voice_job *job, float **samples, int64_t *count, int32_t *rate);
 
 #endif

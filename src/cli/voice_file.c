@@ -59,7 +59,8 @@ static size_t bytes_of(const char *text) {
   return bytes;
 }
 
-/* Adds the ids of a phoneme; false if it has none. `ids` NULL: only counts them. */
+/* Adds the ids of a phoneme to ids and their number to *count. ids NULL: only counts. False if the voice does not have
+ * the phoneme. */
 static bool add(const cJSON *map, const char *phoneme, size_t bytes, int64_t *ids, size_t *count) {
   for (const cJSON *list = map->child; list; list = list->next) {
     if (strlen(list->string) != bytes || memcmp(list->string, phoneme, bytes) != 0) continue;

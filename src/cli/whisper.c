@@ -40,7 +40,7 @@ const char *cli_whisper_given(const cli_whisper_values *v) {
 
 /* --- segments --- */
 
-/* Formats "00:01:02,345"; the mark here is ','. */
+/* Formats "00:01:02,345", with `mark` (here ',') before the milliseconds. */
 static const char *format_time(double seconds, char mark, char text[32]) {
   const int64_t ms = (int64_t)(seconds * 1000 + 0.5);
   snprintf(text, 32, "%02" PRId64 ":%02" PRId64 ":%02" PRId64 "%c%03" PRId64, ms / 3600000, ms / 60000 % 60,
@@ -144,7 +144,8 @@ static void clear(writing *w) {
   w->list.failed = w->job->json && !w->list.root;
 }
 
-/* Makes a whisper for this kind of input, or reuses the last one if it is of that kind. */
+/* Creates a mica_whisper for this sample rate and kind of input (stream for a pipe), or reuses the last one if both are
+ * the same. */
 static int begin(void *user, int32_t rate, bool piped) {
   writing *w = user;
   clear(w);

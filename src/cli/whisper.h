@@ -26,7 +26,7 @@ typedef struct cli_whisper_values {
       CLI_ROW("srt", type, whisper.srt, .help = "Whisper: print SubRip subtitles"),                                    \
       CLI_ROW("vtt", type, whisper.vtt, .help = "Whisper: print WebVTT subtitles")
 
-/* The name of the first given option; NULL: none. */
+/* The name of the first option that was given; NULL if none was. */
 const char *cli_whisper_given(const cli_whisper_values *values);
 
 typedef struct cli_whisper_job {

@@ -13,8 +13,12 @@
 
 extern char **environ;
 
-/* A request is "PROBLEM\tCANDIDATE\tBUDGET\n". An answer is "ok SECONDS\n", "wrong REASON\n", "not REASON\n" or "lost
- * REASON\n"; the process ends after the last one: the candidate made it lose the device. */
+/* A request is "PROBLEM\tCANDIDATE\tBUDGET\n". An answer is one of
+ *
+ *   ok SECONDS     the measured time
+ *   wrong REASON   the result is wrong, or the device reported an error
+ *   not REASON     the candidate cannot be measured
+ *   lost REASON    the device is lost; the process ends after this answer */
 #define LINE_BYTES 1024
 
 static bool start(cli_worker *worker) {
@@ -75,7 +79,7 @@ static bool send_line(int file, const char *line) {
   return true;
 }
 
-/* Receives a line without its newline. Returns 1; 0 at the end of the stream; -1 if the time is over. */
+/* Receives a line without its newline. Returns 1; 0 at the end of the stream; -1 if no byte arrives for `seconds`. */
 static int receive_line(int file, double seconds, char line[LINE_BYTES]) {
   size_t n = 0;
   while (n + 1 < LINE_BYTES) {
@@ -123,7 +127,7 @@ cli_measured cli_worker_measure(cli_worker *worker, const char *problem, const c
   return CLI_MEASURED_WRONG;
 }
 
-/* Answers with one line, although the library's messages may have several. */
+/* Answers with the first line of the library's message, because an answer is one line. */
 static void answer_failure(mica_status status) {
   char line[256];
   snprintf(line, sizeof line, "%s", mica_error_message());
