@@ -31,11 +31,12 @@ bool mica__access_is_row_major(mica_shape space, const mica__access *access) {
   return mica__access_equal(space, &expected, access);
 }
 
-/* Adjacent dimensions of a value that the inner access walks as one. */
+/* Adjacent dimensions of a value that the inner access steps through with one stride, as if they were one dimension. */
 typedef struct run {
   int64_t extent, row_major, stride;
-  int64_t at, low, high; /* at: the index along the run at the access's offset; low, high: how far steps reach below
-                          * and above */
+  /* at: the index along the run that the outer access's offset gives. low, high: the outer access reaches the indices
+   * at + low to at + high; low <= 0 <= high. */
+  int64_t at, low, high;
 } run;
 
 static int32_t find_runs(mica_shape shape, const mica__access *inner, run runs[MICA_MAX_RANK]) {
@@ -53,8 +54,8 @@ static int32_t find_runs(mica_shape shape, const mica__access *inner, run runs[M
   return count;
 }
 
-/* The run along which steps of `step` elements move: the outermost run whose own step divides `step`; NULL: there is
- * none. */
+/* The run along which a step of `step` elements moves: the outermost run whose row-major stride is at most |step| and
+ * divides it. NULL if there is no such run. */
 static run *run_of(run *runs, int32_t count, int64_t step) {
   for (int32_t j = count - 1; j >= 0; j--)
     if (llabs(step) >= runs[j].row_major && step % runs[j].row_major == 0) return &runs[j];
@@ -66,7 +67,7 @@ bool mica__access_compose(mica_shape space, const mica__access *outer, mica_shap
   run runs[MICA_MAX_RANK];
   *out = (mica__access){0};
   for (int32_t i = 0; i < space.rank; i++)
-    if (space.dim[i] == 0) return true; /* without elements, any access will do */
+    if (space.dim[i] == 0) return true; /* a space without elements accepts any access */
   out->offset = inner->offset;
   int32_t count = find_runs(shape, inner, runs);
   for (int32_t j = 0; j < count; j++) {

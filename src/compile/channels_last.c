@@ -1,8 +1,12 @@
 /* Chooses between channels first and channels last for values of the graph. Convolutions on matrix units read their
- * operands with channels last, and can write their results so. A value that is made with channels first is copied for
- * them, once for all that may share the copy. A result is written with channels last if a convolution reads it so, or
- * adds it to a result that is. Pointwise ops and reductions then follow the layout of what they read; ops that need
- * channels first read a view. */
+ * operands with channels last, and can write their results with channels last.
+ *
+ *   - A value that is made with channels first is copied for such a convolution. Convolutions that may share the copy
+ *     use the same one.
+ *   - A convolution writes its result with channels last if another convolution reads the result so, or if it adds an
+ *     operand that has channels last.
+ *   - Pointwise ops and reductions keep the layout of their operands.
+ *   - Ops that need channels first read a transposed view. */
 #include "compile/template.h"
 #include "ops/select/registry.h"
 #include "runtime/kernel_desc.h"
@@ -19,20 +23,20 @@ typedef struct choosing {
   mica_graph *out;
   const mica__template *template;
   bool *needed, *wanted; /* by id - 1; wanted: an output or an assigned value */
-  bool *asked;           /* by id - 1: some user would rather read it with channels last */
+  bool *asked;           /* by id - 1: a launch that uses the value can read it with channels last */
   mica__layouts *layouts;
   bool *is_last; /* by id - 1: the value is made with channels last */
   int32_t *map;  /* by id - 1: the node in out, in the layout in which it is made */
-  int32_t *view; /* by id - 1: its view in the other layout, in out; 0: none yet */
-  /* By 2 (id - 1): the last copy in out for launches that keep their own, and for those that share (mica__op.lends);
-   * 0: none. A forward pass keeps its own copy of x, because a shared one would stay in memory until the filter's
-   * gradient is computed. */
+  int32_t *view; /* by id - 1: the node in out that views the value in the other layout; 0: none yet */
+  /* At 2 (id - 1): the value's last copy in out for launches that do not share copies; at 2 (id - 1) + 1: the last copy
+   * for launches that do (mica__op.lends). 0: none. A forward convolution does not share its copy of x with the
+   * backward pass, because the copy would stay in memory until the filter's gradient is computed. */
   int32_t *copies;
 } choosing;
 
 static mica__node *node_at(const choosing *c, int32_t id) { return mica__graph_node(c->graph, id); }
 
-/* Axis `axis` of a shape with channels first is this one with channels last. */
+/* Converts the number of an axis of a shape with channels first to its number with channels last. */
 static int32_t axis_last(int32_t axis, int32_t rank) { return axis == 0 ? 0 : axis == 1 ? rank - 1 : axis - 1; }
 
 static mica_shape shape_last(mica_shape first) {
@@ -48,11 +52,12 @@ static uint32_t axes_last(uint32_t axes, int32_t rank) {
   return last;
 }
 
-/* --- what is needed, and who asks for channels last --- */
+/* --- needed values, and launches that read channels last --- */
 
 static bool has_images(const mica__node *node) { return node->type.shape.rank >= 3 && node->type.shape.rank <= 5; }
 
-/* True if the attributes say nothing about axes, or name them as bits only, which can be exchanged. */
+/* True if no attribute of the op depends on the order of axes. axes: sets of axes, as bits, are allowed, because
+ * exchange_axes can convert them. */
 static bool has_plain_attrs(const mica__op *op, bool axes) {
   for (int32_t i = 0; op->attrs && i < op->attrs->count; i++) {
     const mica__attr_kind kind = op->attrs->rows[i].kind;
@@ -116,7 +121,7 @@ static mica_status put_transposed(const choosing *c, int32_t from, bool to_last,
   return MICA_OK;
 }
 
-/* The value as a view in the layout that is not its own. */
+/* Gets a view of the value in the layout in which it was not made; adds the view if it does not exist yet. */
 static mica_status other_view(const choosing *c, int32_t id, int32_t *out) {
   if (!c->view[id - 1])
     MICA_TRY(put_transposed(c, c->map[id - 1], !c->is_last[id - 1], node_at(c, id)->pass, &c->view[id - 1]));
@@ -129,15 +134,16 @@ static mica_status first_of(const choosing *c, int32_t id, int32_t *out) {
   return c->is_last[id - 1] ? other_view(c, id, out) : MICA_OK;
 }
 
-/* True if the value is made with channels last, and each pixel's channels fill whole pieces of 16 bytes, as launches
- * read them. A reduction over channels or a cast to a smaller type can leave a part of a piece. */
+/* True if the value is made with channels last, and the channels of a pixel take a multiple of 16 bytes, because
+ * launches read 16 bytes at a time. A reduction over channels or a cast to a smaller type can give a value for which
+ * this is not so. */
 static bool is_whole(const choosing *c, int32_t id) {
   const mica__type *type = &node_at(c, id)->type;
   return c->is_last[id - 1] && type->shape.dim[1] % (16 / (int64_t)mica_dtype_size(type->dtype)) == 0;
 }
 
-/* Operand k of a launch with channels last: the value itself, or a copy of it, made now unless an earlier launch of the
- * same pass has it. */
+/* Gets operand k of a launch with channels last: the value itself if it is_whole, else a copy of it. Uses the copy that
+ * was made for an earlier launch of the same pass, or adds a new one. */
 static mica_status copy_of(const choosing *c, const mica__node *node, int32_t k, int32_t *out) {
   const int32_t id = node->inputs[k];
   int32_t *copy = &c->copies[2 * (id - 1) + (int32_t)(node->op->lends >> k & 1)];
@@ -156,15 +162,16 @@ static mica_status copy_of(const choosing *c, const mica__node *node, int32_t k,
   return MICA_OK;
 }
 
-/* Operand k of a pointwise op whose result has channels last: as it is if it has one element or channels last too,
- * else as a view with channels last. */
+/* Gets operand k of a pointwise op whose result has channels last: the value itself if it has one element or channels
+ * last too, else a view of it with channels last. */
 static mica_status follow(const choosing *c, const mica__node *node, int32_t k, int32_t *out) {
   const int32_t id = node->inputs[k], rank = node->type.shape.rank;
   const mica__node *from = node_at(c, id);
   *out = c->map[id - 1];
   if (mica__node_count(from) == 1) return MICA_OK;
   if (from->type.shape.rank == rank) return c->is_last[id - 1] ? MICA_OK : other_view(c, id, out);
-  /* A value of lower rank is broadcast along the first axes, those with channels first. */
+  /* A value of lower rank is broadcast along the first axes of the layout with channels first. So it first gets the
+   * full rank in that layout, and is then transposed. */
   int32_t first = 0;
   MICA_TRY(first_of(c, id, &first));
   mica_shape shape = {.rank = rank};
@@ -179,7 +186,7 @@ static mica_status follow(const choosing *c, const mica__node *node, int32_t k, 
 
 /* --- nodes --- */
 
-/* Adds the node with these inputs. last: its result has channels last. */
+/* Adds a copy of the node with these inputs to c->out. last: its result has channels last. */
 static mica_status put(const choosing *c, int32_t id, const int32_t *inputs, bool last) {
   const mica__node *node = node_at(c, id);
   MICA_TRY(mica__template_copy_node(c->graph, id, c->map, c->out));
@@ -203,7 +210,8 @@ static mica_status visit_launch(const choosing *c, int32_t id, int32_t *inputs) 
   uint32_t last = own->copies;
   for (int32_t k = 0; k < MOST_OPERANDS; k++)
     if (own->takes >> k & 1 && is_whole(c, node->inputs[k])) last = own->takes;
-  /* If the result is read with channels last, the source is copied to channels last instead of the result. */
+  /* If the result is wanted with channels last, the operands are copied to channels last, so that the launch can write
+   * its result so and the result need not be copied. */
   if (!last && own->writes && !c->wanted[id - 1] && asks_for_result(c, id)) last = own->takes;
   const bool result = last && own->writes && !c->wanted[id - 1] && asks_for_result(c, id);
   for (int32_t k = 0; k < node->input_count; k++) {
@@ -226,7 +234,7 @@ static bool becomes_last(const choosing *c, const mica__node *node) {
   return false;
 }
 
-/* Exchanges the axes in the attributes of a reduction or view whose operand has this rank. */
+/* Converts the sets of axes in the attributes of a reduction or view to channels last. rank: the operand's rank. */
 static void exchange_axes(mica__node *made, int32_t rank) {
   for (int32_t i = 0; i < made->op->attrs->count; i++) {
     const mica__attr *row = &made->op->attrs->rows[i];
@@ -236,7 +244,8 @@ static void exchange_axes(mica__node *made, int32_t rank) {
   }
 }
 
-/* A reduction that drops its axes keeps the others in order only if channels do not move among them. */
+/* For a reduction that drops its axes: true if the remaining axes have the same order in both layouts, which is the
+ * case if channels or all spatial axes are dropped. */
 static bool keeps_order(const choosing *c, const mica__node *node) {
   const mica__reduce_attrs *attrs = node->attrs;
   const int32_t rank = node_at(c, node->inputs[0])->type.shape.rank;
@@ -270,7 +279,7 @@ static mica_status visit(const choosing *c, int32_t id, int32_t *inputs) {
   return put(c, id, inputs, last);
 }
 
-/* Makes the template's graph anew. */
+/* Replaces the template's graph by one with the chosen layouts. */
 static mica_status rebuild(choosing *c, mica__template *template) {
   int32_t most = 1;
   for (int32_t id = 1; id <= c->graph->count; id++)

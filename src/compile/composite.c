@@ -4,15 +4,15 @@
 
 #include <stdlib.h>
 
-/* The most operands of a concatenation, and the most values of one composite. They are limited because each is compared
- * with all others. */
+/* Maximum number of operands of a concatenation, and of parts of one composite. They are limited because each part is
+ * compared with all others. */
 #define MOST_OPERANDS 256
 #define MOST_PARTS 512
 
 /* A value computed into a composite. */
 typedef struct part {
   int32_t id;
-  int64_t begin, end; /* bytes, counted from where the composite was begun; may be negative */
+  int64_t begin, end; /* byte offsets from the beginning of the first concatenation's result; may be negative */
 } part;
 
 typedef struct composite {
@@ -26,10 +26,11 @@ typedef struct finder {
   const mica__slabs *slabs;
   mica__composites *found; /* until measure(), offsets may be negative and `bytes` is NULL */
   composite *composites;
-  bool *fixed; /* by id - 1: cannot be placed: outputs, assigned values, and values that never change between runs */
+  bool *fixed; /* by id - 1: the value must have its own memory; see find_fixed */
 } finder;
 
-/* An operand: the value that it shows, and where that would begin, in bytes from the start of the result. */
+/* An operand of a concatenation. base: the value in memory that the operand is a view of. at: the offset of base from
+ * the start of the result, in bytes, if it is computed into the result. */
 typedef struct operand {
   int32_t base;
   int64_t at;
@@ -37,7 +38,7 @@ typedef struct operand {
 
 static mica__node *node_at(const finder *f, int32_t id) { return mica__graph_node(f->graph, id); }
 
-/* True if the value is computed by one step, and its memory may be anywhere. */
+/* True if the value is the only result of a step on the device, and may be computed into any memory. */
 static bool is_movable(const finder *f, int32_t id) {
   const mica__node *node = node_at(f, id);
   const mica__op_kind kind = node->op->kind;
@@ -45,7 +46,8 @@ static bool is_movable(const finder *f, int32_t id) {
   return kind == MICA__OP_POINTWISE || kind == MICA__OP_REDUCE || kind == MICA__OP_LAUNCH;
 }
 
-/* Finds the range of operand k in the result; false if it is not one contiguous range of bytes in both. */
+/* Finds where operand k is in the result. False unless its elements are contiguous and in the same order in the operand
+ * and in the result. */
 static bool find_range(const finder *f, const mica__node *node, int32_t k, operand *out) {
   const mica_shape shape = node_at(f, node->inputs[k])->type.shape;
   const int64_t size = (int64_t)mica_dtype_size(node->type.dtype);
@@ -163,8 +165,8 @@ static mica_status measure(finder *f) {
   return MICA_OK;
 }
 
-/* Finds the values that keep their own memory: outputs, assigned values, the parameters to which they are assigned, and
- * what stays the same between runs. */
+/* Finds the values that must have their own memory: outputs, assigned values, the parameters to which they are
+ * assigned, and values that are computed once and are the same in every run. */
 static mica_status find_fixed(finder *f, const mica__template *template) {
   bool *written = calloc((size_t)f->graph->count + 1, sizeof *written);
   if (!written) return mica__fail_nomem("a session");

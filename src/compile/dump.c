@@ -39,7 +39,7 @@ mica_status mica_session_describe(mica_session *session, mica_session_report *re
   return MICA_OK;
 }
 
-/* "mul add gelu -> %7 'h' f32 (64, 128)" */
+/* Adds a step's ops and results to text, for example "mul add gelu -> %7 'h' f32 (64, 128)". */
 static void add_step(mica__text *text, const mica__plan *v, const mica__step *step, int32_t index) {
   char type[MICA__TYPE_TEXT];
   const mica_graph *graph = v->template.graph;
@@ -60,7 +60,8 @@ static void add_step(mica__text *text, const mica__plan *v, const mica__step *st
   }
 }
 
-/* Adds the host steps, and halves of host steps, that follow after this number of launches. */
+/* Adds the host steps that come directly after this number of launches. A step in two halves is added twice: where it
+ * begins and where it ends. */
 static void add_host_steps(mica__text *text, const mica__plan *v, size_t launches) {
   mica__host_entry entry;
   for (size_t i = 0; mica__recording_host_entry(v->recording, i, &entry); i++) {

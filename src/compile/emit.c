@@ -67,15 +67,16 @@ static int32_t emit_number(mica__emission *e, int32_t id, double value) {
   return add_instr(e, &instr, id, &nowhere);
 }
 
-/* True if this kernel computes neither the views of the chain that begins at the value nor the value below them, so
- * that it can load the value from memory. */
+/* True if the kernel can load the value from memory, because other kernels have computed it. If the value is a view,
+ * this must hold for all views down to the viewed value, and for that value. */
 static bool is_made_before(const mica__emission *e, int32_t id) {
   for (; node_at(e, id)->op->kind == MICA__OP_VIEW; id = node_at(e, id)->inputs[0])
     if (e->group[id - 1] == e->own) return false;
   return !is_member(e, id);
 }
 
-/* Reads through a view; if no access expresses that, loads the view as a value of its own. */
+/* Emits the value of a view as an expression of the viewed value. If no single access expresses that, loads the view
+ * from memory, if it is stored there. */
 static int32_t emit_view(mica__emission *e, int32_t id, const mica__access *access) {
   const mica__node *node = node_at(e, id);
   mica__access inner, both;
@@ -99,7 +100,8 @@ static int32_t emit_pointwise(mica__emission *e, int32_t id, const mica__access 
   return add_instr(e, &instr, id, access);
 }
 
-/* The access of a reduction's operand: outer dimensions follow the result, the row follows the reduced axes. */
+/* Finds the access at which a reduction reads its operand. Outside the row, it follows `access`, at which the result is
+ * read; along the row, it steps through the reduced axes. False if no single access does that. */
 static bool operand_access(const mica__emission *e, const mica__node *node, const mica__access *access,
                            mica__access *out) {
   mica_shape x = node_at(e, node->inputs[0])->type.shape, kept = x, axes = {0}, row = {.rank = e->fused->reduced};
@@ -151,9 +153,9 @@ static int32_t emit_reduce(mica__emission *e, int32_t id, const mica__access *ac
   return instr.args[0] < 0 ? -1 : add_instr(e, &instr, id, access);
 }
 
-/* Narrows the bounds of a LOAD so that its index along axis a of a result, which is read at `access`, lies in [begin,
- * end). False if that index does not follow one dimension of the kernel's index space in steps of 1 or -1, or if it is
- * constant and outside. */
+/* A result of this shape is read at `access`. Narrows the bounds of a LOAD so that the index along axis a of the result
+ * lies in [begin, end). False if that index does not follow one dimension of the kernel's index space in steps of 1 or
+ * -1, or if it is constant and outside. */
 static bool bound(const mica__emission *e, mica_shape shape, const mica__access *access, int32_t a, int64_t begin,
                   int64_t end, mica__fused_instr *load) {
   mica__access index = {0}, steps;
@@ -174,8 +176,9 @@ static bool bound(const mica__emission *e, mica_shape shape, const mica__access 
   return true;
 }
 
-/* Access and bounds of the LOAD that reads what a result, read at `access`, shows of its operand k; *base receives the
- * node in memory. False if one LOAD cannot read that. */
+/* The result of `node`, which contains operand k in a window, is read at `access`. Sets the access and the bounds of a
+ * LOAD that reads the elements of operand k. *base receives the node whose memory is read. False if no single LOAD can
+ * do that. */
 static bool window_access(const mica__emission *e, const mica__node *node, int32_t k, const mica__access *access,
                           mica__fused_instr *load, int32_t *base) {
   mica_shape shape = node->type.shape, part = node_at(e, node->inputs[k])->type.shape;
@@ -194,8 +197,8 @@ static bool window_access(const mica__emission *e, const mica__node *node, int32
   return mica__access_compose(e->space, access, shape, &inner, &load->access);
 }
 
-/* A result that shows operands in windows: a chain of bounded reads, each of which gives the previous one outside its
- * bounds. */
+/* Emits a result that contains its operands in windows, such as a concatenation, as a chain of bounded LOADs, one per
+ * operand. Outside its bounds, a LOAD gives the value of the LOAD before it. */
 static int32_t emit_windows(mica__emission *e, int32_t id, const mica__access *access) {
   const mica__node *node = node_at(e, id);
   int32_t value = -1, base = 0;
@@ -208,7 +211,7 @@ static int32_t emit_windows(mica__emission *e, int32_t id, const mica__access *a
     load.operand = add_operand(e, base, false);
     value = load.operand < 0 ? -1 : add_instr(e, &load, id, access);
     if (value < 0) return -1;
-    e->memo_node[value] = 0; /* only the last LOAD is the value */
+    e->memo_node[value] = 0; /* only the last LOAD of the chain has the node's value */
   }
   if (value >= 0) e->memo_node[value] = id;
   return value;
@@ -233,7 +236,8 @@ typedef struct layout {
   mica__access element, row;
 } layout;
 
-/* Kept dimensions come first, then the reduced ones as the row. */
+/* Sets the index space of a kernel with this reduction: the kept dimensions come first, then the reduced ones as the
+ * row. Returns the accesses for it. */
 static layout layout_of_reduce(mica__emission *e, const mica__node *reduce) {
   mica_shape x = node_at(e, reduce->inputs[0])->type.shape, kept = x;
   mica__access steps = mica__access_row_major(x), kept_steps;
@@ -287,7 +291,7 @@ static layout choose_space(mica__emission *e, const mica__node *leader) {
 
 bool mica__emit(mica__emission *e, const int32_t *members, int32_t count, const bool *stored) {
   int32_t leader = leader_of(e, members, count, stored);
-  /* Reset field by field: the instructions take many bytes, and many unions are tried. */
+  /* Resets only these fields. Clearing all instructions would take long, and the partition tries many sets of nodes. */
   e->fused->rank = e->fused->reduced = e->fused->count = e->fused->operand_count = e->fused->split = 0;
   e->fused->chunk = 0;
   e->stores = 0;

@@ -1,9 +1,9 @@
 /* compile/emit.h: emits a set of nodes as one fused kernel.
  *
- * Every value is an expression over the kernel's index space: a node at an access. Views compose their access with
- * their user's, pointwise nodes pass it on to their operands, reductions add the steps of the row. So whatever is
- * emitted is correct. Emitting fails if the set cannot be expressed as one kernel. The partition decides which sets are
- * worth a kernel. */
+ * Every value is an expression over the kernel's index space: a node at an access. A view composes its access with that
+ * of its user. A pointwise node reads its operands at its own access. A reduction adds the steps of the row. Emitting
+ * fails if the set cannot be expressed as one kernel; a kernel that is emitted is always correct. The partition decides
+ * which sets are worth a kernel. */
 #ifndef MICA_COMPILE_EMIT_H
 #define MICA_COMPILE_EMIT_H
 
@@ -14,9 +14,9 @@ typedef struct mica__emission {
   const mica_graph *graph;
   const int32_t *group; /* by id - 1: the node's group; the kernel computes the nodes of group `own` */
   int32_t own;
-  const bool *inlined;                    /* by id - 1: computed again wherever it is used */
-  mica__fused *fused, *scratch;           /* the result; scratch memory of the caller for one more list */
-  int32_t operands[MICA__FUSED_OPERANDS]; /* the node that is each operand */
+  const bool *inlined;                    /* by id - 1: each kernel that uses the node computes it again */
+  mica__fused *fused, *scratch;           /* fused: the result; scratch: memory of the caller, for one list */
+  int32_t operands[MICA__FUSED_OPERANDS]; /* operands[k]: the node that operand k is */
   uint32_t stores;                        /* bit k: the kernel writes operand k */
   int64_t elements, rows;                 /* of the index space; rows equals elements if nothing is reduced */
   /* The fields below are private to the emitter. */

@@ -6,10 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The most elements of a constant: larger ones cost more memory and host time than their kernel costs device time. */
+/* Maximum number of elements of a folded constant. Folding a larger one costs more memory and host time than its kernel
+ * costs device time. */
 #define MOST_ELEMENTS 65536
-/* The most entries of a table that only the host computes for an axis: the number of the axis's elements or windows
- * times the taps of each. */
+/* Maximum number of entries of a table that only the host can compute (ops of kind SHAPE), for example the elements of
+ * an axis times the taps of each. */
 #define MOST_OF_TABLE (1 << 25)
 
 /* The product cannot overflow: every type of a graph has passed mica__type_check. */
@@ -44,7 +45,8 @@ mica_status mica__template_values(const mica__node *node, double **out) {
   return MICA_OK;
 }
 
-/* True if the element type can hold the value as the device would: floats are rounded, integers must be exact. */
+/* True if storing the value in this type gives the same element as on the device. Floats are rounded alike on both.
+ * Integers must be in range, and so small that a double holds them exactly. */
 static bool holds(mica_dtype dtype, double value) {
   unsigned char element[8] = {0};
   if (mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT) return true;

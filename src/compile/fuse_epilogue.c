@@ -33,8 +33,9 @@ static void count_uses(fusing *a, const mica__template *template) {
   }
 }
 
-/* The launch whose whole result, in order, is the user's operand k. NULL: no launch is, or something else needs its
- * result too, or the user belongs to another pass. */
+/* Returns the launch into which `user` could be fused: the launch whose whole result, in the same order, is the user's
+ * operand k. NULL if the operand is no such result, if something else uses the result too, or if the user belongs to
+ * another pass. */
 static mica__node *launch_behind(const fusing *a, const mica__node *user, int32_t k) {
   int32_t base = 0, id = user->inputs[k];
   mica_shape space = node_at(a, id)->type.shape;
@@ -50,7 +51,8 @@ static mica__node *launch_behind(const fusing *a, const mica__node *user, int32_
   return columns == user->type.shape.dim[user->type.shape.rank - 1] ? node : NULL;
 }
 
-/* Makes the user the fused launch: it gets the launch's operands, and the user's other operand. */
+/* Replaces the user by the fused launch `op`. Its operands are those of the launch `node` and, unless 0, `other`. The
+ * launch `node` is then unused. */
 static mica_status take_over(fusing *a, mica__node *user, mica__node *node, int32_t other, const mica__op *op,
                              const void *given) {
   void *attrs = NULL;
@@ -88,8 +90,8 @@ static void find_narrow(const fusing *a) {
   }
 }
 
-/* The operand of a cast from half precision to f32 in the same pass as its user; 0 for other values. A source, such as
- * a weight, may be read in every pass. */
+/* If the value is a cast from half precision to f32, returns the cast's operand, else 0. Also returns 0 if the cast
+ * belongs to another pass than its user, unless its operand is a source, such as a weight. */
 static int32_t widened(const fusing *a, int32_t id, int32_t pass) {
   const mica__node *cast = node_at(a, id);
   if (cast->op->kind != MICA__OP_POINTWISE || !cast->op->identity || cast->type.dtype != MICA_F32) return 0;
@@ -115,9 +117,9 @@ static void take_halves(const fusing *a, mica__node *node) {
   }
 }
 
-/* True if fusing would make another kernel store this operand, which is as large as the result, just for the launch to
- * read it. Without fusing, the user's kernel computes it in passing, together with what follows: an optimizer's
- * momentum, for example, and then the update. */
+/* True if the operand `other` is as large as the result and would be stored in memory only so that the fused launch can
+ * read it. Fusing is then not worth it, because without it one kernel computes `other`, the user and later ops without
+ * storing `other`. An example is an optimiser's momentum, which is followed by the update. */
 static bool is_stored_for_it(const fusing *a, const mica__node *user, int32_t other) {
   const int32_t base = bottom_of(a, other);
   const mica__node *node = node_at(a, base);

@@ -9,9 +9,9 @@
  *
  * The generator turns the list into OpenCL C. The text depends on the instructions, types and kinds of access (stride
  * 0, stride 1, other), never on extents: extents and other strides are arguments, so that a new shape needs no new
- * kernel. The generator chooses how rows are walked: a work-item or a group per row, neighbouring rows as lanes if the
- * row itself is strided, a row kept in registers or read again. The order of every sum depends only on extents and
- * text. */
+ * kernel. The generator chooses how a row is computed: by a work-item or by a work-group; with neighbouring rows as
+ * vector lanes, if the row itself is strided; and with the row kept in registers or read again. The order of every sum
+ * depends only on extents and text. */
 #ifndef MICA_COMPILE_FUSED_H
 #define MICA_COMPILE_FUSED_H
 
@@ -24,7 +24,7 @@
 #include <string.h>
 
 typedef enum mica__fused_kind {
-  MICA__FUSED_LOAD,   /* operand at access; if `bounded`, outside the bounds args[0] if it has one, else `value` */
+  MICA__FUSED_LOAD,   /* operand at access; outside the bounds, if `bounded`: args[0] if given, else `value` */
   MICA__FUSED_VALUE,  /* the constant `value` */
   MICA__FUSED_INDEX,  /* the index along dimension `operand`, as i64 */
   MICA__FUSED_OP,     /* a POINTWISE op of args */
@@ -56,12 +56,12 @@ typedef struct mica__fused {
   int32_t count;
   int32_t operand_count;
   mica_dtype operand_dtype[MICA__FUSED_OPERANDS];
-  /* Set only by the generator, in passes over few long rows. If chunk > 0, the row's dimension `split` is walked
-   * `chunk` steps at a time, each piece by another work-item or group. A STORE then has one value per piece, and
-   * stride[split] leads from piece to piece. */
+  /* Set only by the generator, if there are few long rows. If chunk > 0, the row's dimension `split` is divided into
+   * pieces of `chunk` steps, and each piece has its own work-item or work-group. A STORE then stores one value per
+   * piece, and stride[split] is the distance between the values of two pieces. */
   int32_t split;
   int64_t chunk;
-  mica__fused_instr instrs[MICA__FUSED_INSTRS]; /* last, because a list that is kept has memory for only `count` */
+  mica__fused_instr instrs[MICA__FUSED_INSTRS]; /* the last member, so that a stored list has memory for only `count` */
 } mica__fused;
 
 /* The bytes of a list that are in use; a copy copies these. */
@@ -72,15 +72,16 @@ static inline void mica__fused_copy(mica__fused *to, const mica__fused *from) {
   memcpy(to, from, mica__fused_bytes(from));
 }
 
-/* Merges dimensions that every access walks as one and drops those of extent 1, so that equal loops get equal text. */
+/* Merges adjacent dimensions if every access steps through them with one stride, and drops dimensions of extent 1.
+ * Equal loops then get equal kernel text. */
 void mica__fused_simplify(mica__fused *fused);
 
-/* True if the kernels of the list do not have too many arguments. scratch: memory for another list. */
+/* True if no kernel of the list has more arguments than a launch allows. scratch: memory for another list. */
 bool mica__fused_fits(const mica__fused *fused, mica__fused *scratch);
 
-/* Writes the source of the single kernel of the list, without passes, for a class of device (MICA__ON_CPU or
- * MICA__ON_GPU) without limits, each operand in its own memory. MICA_E_UNSUPPORTED with the reason if the list cannot
- * be one kernel. */
+/* Writes the list as the source of one kernel, without division into passes. Assumes a device of this class
+ * (MICA__ON_CPU or MICA__ON_GPU) without limits, and that each operand has its own memory. MICA_E_UNSUPPORTED: the list
+ * cannot be one kernel; the message has the reason. */
 mica_status mica__fused_source(const mica__fused *fused, unsigned device_class, mica__text *source);
 
 /* Builds (or finds) the kernel and queues it. Few long rows take several kernels with workspace between them.

@@ -10,7 +10,7 @@
 #define MOST_WORDS (1024 / 8)
 /* The extent for which the plan is made, large enough for all lanes; each part's own extent is an argument. */
 #define ANY_EXTENT (1 << 20)
-#define CPU_STEPS 8192 /* elements per work-item; on a GPU one vector */
+#define CPU_STEPS 8192 /* elements per work-item on a CPU; a work-item on a GPU has one vector */
 
 static bool is_access(const mica__fused_instr *instr) {
   return instr->kind == MICA__FUSED_LOAD || instr->kind == MICA__FUSED_STORE;
@@ -19,7 +19,8 @@ static bool is_access(const mica__fused_instr *instr) {
 /* True for an access whose value is the same for all elements, and so for all parts. */
 static bool is_shared(const mica__fused_instr *instr) { return is_access(instr) && instr->access.stride[0] == 0; }
 
-/* True for a single row of elements in order. */
+/* True for a kernel over one dimension that loads and stores consecutive elements without bounds, or loads one shared
+ * element, and reduces nothing. */
 static bool is_plain(const mica__fused *fused) {
   if (fused->rank != 1 || fused->reduced || fused->extent[0] > INT_MAX - ANY_EXTENT) return false;
   for (int32_t k = 0; k < fused->count; k++) {
@@ -33,8 +34,8 @@ static bool is_plain(const mica__fused *fused) {
   return true;
 }
 
-/* True for arguments that are not passed once for all parts: each part passes its own, or the text of the kernel does
- * without. */
+/* True for an argument of the single kernel that is not passed once for all parts. Either each part passes its own, or
+ * the batch kernel does not need it. */
 static bool is_left_out(const mica__fused *fused, const mica__fused_arg *arg) {
   return arg->kind <= MICA__FUSED_ARG_EXTENT ||
          (arg->kind == MICA__FUSED_ARG_POINTER && !is_shared(&fused->instrs[arg->instr]));
@@ -191,8 +192,8 @@ static mica_status write_batch(const mica__fused *fused, const mica__fused_plan 
 /* --- the launch --- */
 
 typedef struct work {
-  mica__fused fused; /* the first part, simplified, with ANY_EXTENT */
-  mica__fused one;   /* another, simplified */
+  mica__fused fused; /* the first part, simplified, with ANY_EXTENT as its extent */
+  mica__fused one;   /* the part that is being examined, simplified */
   mica__fused_plan plan;
 } work;
 
@@ -203,8 +204,8 @@ static mica_status make_plan(work *w, const mica__batch *batch, const mica_devic
   w->fused.extent[0] = ANY_EXTENT;
   MICA_TRY(mica__fused_plan_make(&w->fused, &target, &w->plan));
   w->plan.chunk = device_class == MICA__ON_CPU ? CPU_STEPS : w->plan.width;
-  /* Treats an access as aligned only if it is aligned in all parts. `alone` has no effect: the parts' pointers go
-   * through variables, to which `restrict` does not apply. */
+  /* An access is aligned only if it is aligned in all parts. The field `alone` (restrict) has no effect in a batch,
+   * because the kernel copies the pointers of a part to variables. */
   bool all[MICA__FUSED_INSTRS];
   memset(all, true, sizeof all);
   for (int32_t p = 0; p < batch->count; p++) {
@@ -223,7 +224,7 @@ static void push_shared(mica__launch *launch, const work *w, const mica_tensor *
       mica__fused_push_arg(launch, &w->fused, &w->plan, &w->plan.args[i], operands);
 }
 
-/* Adds a part's arguments, and its groups and bytes to the totals. */
+/* Adds the arguments of part w->one to the launch, and its numbers of groups and bytes to *groups and *bytes. */
 static void push_part(mica__launch *launch, const work *w, const mica_tensor *const *operands, int64_t *groups,
                       double *bytes) {
   const int64_t n = w->one.extent[0], items = w->plan.chunk * w->plan.local;

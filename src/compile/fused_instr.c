@@ -25,7 +25,8 @@ void mica__write_line(mica__fused_writer *w, const char *format, ...) {
   if (text[strlen(text) - 1] == '{') w->indent++;
 }
 
-/* True for types computed as unsigned. u8 is computed in int, which holds its products but not those of u16. */
+/* True for types that are computed as uint or ulong. u8 is computed as int, which holds a product of two u8. It does
+ * not hold a product of two u16. */
 static bool is_unsigned(mica_dtype dtype) {
   return mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_UNSIGNED && dtype != MICA_U8;
 }
@@ -44,7 +45,8 @@ const char *mica__write_type(mica_dtype dtype, int32_t width) {
 /* A constant, either a literal or the argument `name`, as `width` lanes of dtype. */
 static mica__term constant(mica_dtype dtype, int32_t width, double value, const char *name) {
   mica__term t = {""};
-  if (mica__fused_is_literal(value) && is_unsigned(dtype) && value < 0) value = 0; /* saturates like arguments */
+  /* A negative literal becomes 0, because a negative value that is passed as an argument saturates to 0. */
+  if (mica__fused_is_literal(value) && is_unsigned(dtype) && value < 0) value = 0;
   if (mica__fused_is_literal(value))
     mica__term_add(&t, "((%s)(%.2f))", mica__write_type(dtype, width), value);
   else
@@ -56,7 +58,7 @@ int32_t mica__write_lanes(const mica__fused_writer *w, int32_t k) {
   return mica__fused_is_vector(w->plan, k) ? w->width : 1;
 }
 
-/* The value of instruction k as this many lanes. */
+/* The value of instruction k as a vector of this number of lanes. */
 static mica__term value_of(const mica__fused_writer *w, int32_t k, int32_t lanes) {
   const mica__fused_instr *instr = &w->fused->instrs[k];
   mica__term name = {""}, cast = {""};
@@ -67,7 +69,9 @@ static mica__term value_of(const mica__fused_writer *w, int32_t k, int32_t lanes
   return cast;
 }
 
-/* Adds word `word` of the expression of OP k as text. Names outside the vocabulary stay as they are. */
+/* Translates a word of the expression of OP k and adds it to the source: a, b, ... are the arguments, names of
+ * attributes their values, K is the type in which the op computes, TRUTH and PICK are functions. Other words are added
+ * as they are. */
 static void add_word(mica__fused_writer *w, int32_t k, int32_t lanes, const char *word, size_t n) {
   const mica__fused_instr *instr = &w->fused->instrs[k];
   const mica__attr *attr = mica__attr_find(instr->op->attrs, word, n);
@@ -145,7 +149,8 @@ static void add_steps(const mica__fused_writer *w, int32_t k, uint32_t dims, mic
   }
 }
 
-/* The first address of the access of LOAD or STORE k, as far as it is known outside the loops. */
+/* The address of LOAD or STORE k in the current loop: the base that mica__write_bases computes outside the loops, plus
+ * the steps of the loops that the instruction is in. */
 static mica__term address_of(const mica__fused_writer *w, int32_t k) {
   mica__term t = {""};
   mica__term_add(&t, "x%d_i", (int)k);
@@ -167,7 +172,7 @@ void mica__write_bases(mica__fused_writer *w) {
   }
 }
 
-/* "i1 >= x7_low1 && i1 < x7_high1 && ..." for the dimensions in the set; "1" for none. */
+/* "i1 >= x7_low1 && i1 < x7_high1 && ..." for the dimensions in the set `dims`; "1" if the set is empty. */
 static mica__term bounds_of(const mica__fused_writer *w, int32_t k, uint32_t dims) {
   mica__term t = {""};
   for (int32_t d = 0; d < w->fused->rank; d++)
@@ -178,7 +183,7 @@ static mica__term bounds_of(const mica__fused_writer *w, int32_t k, uint32_t dim
   return t;
 }
 
-/* The value of instruction k, converted to another dtype, as this many lanes. */
+/* The value of instruction k, converted to another dtype, as a vector of this number of lanes. */
 static mica__term value_as(const mica__fused_writer *w, int32_t k, mica_dtype dtype, int32_t lanes) {
   mica_dtype from = w->fused->instrs[k].dtype;
   mica__term t = {""}, value = value_of(w, k, lanes);

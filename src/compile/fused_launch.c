@@ -39,7 +39,7 @@ void mica__fused_push_arg(mica__launch *launch, const mica__fused *fused, const 
     mica__launch_scalar(launch, first, mica__attr_number(&instr->op->attrs->rows[arg->index], instr->attrs));
     break;
   case MICA__FUSED_ARG_CACHE: {
-    /* Never 0 bytes, which OpenCL refuses. */
+    /* OpenCL refuses a local argument of 0 bytes. */
     int64_t n = fused->extent[plan->lane];
     mica__launch_local(launch, (size_t)(n ? n : 1) * (mica_dtype_size(instr->dtype) == 8 ? 8 : 4));
     break;
@@ -64,7 +64,7 @@ static double bytes_of(const mica__fused *fused, const mica__fused_plan *plan) {
 /* The state of a launch, allocated because it is too large for the stack. */
 typedef struct work {
   mica_queue *queue;
-  int32_t own;                 /* operands from this number on are arrays between passes */
+  int32_t own;                 /* operands from this number on are workspace between passes, not the caller's */
   mica__kernel_bundle *bundle; /* if not NULL, the kernels are put into it and nothing is launched */
   mica__fused whole, pass;
   mica__fused_plan plan, pass_plan;
@@ -98,8 +98,8 @@ static mica_status launch_kernel(const work *w, const mica__fused *fused, mica__
 
 /* Plans and launches w->pass. */
 static mica_status launch_pass(work *w, const mica_tensor *const *operands) {
-  /* A pass over pieces is not simplified: the dimension that is cut must stay known. It comes from a simplified
-   * list. */
+  /* A pass over pieces was made from a simplified list. It must not be simplified again, because `split` is the number
+   * of one of its dimensions. */
   if (!w->pass.chunk) mica__fused_simplify(&w->pass);
   MICA_TRY(mica__fused_plan_make(&w->pass, &w->plan.target, &w->pass_plan));
   return w->pass_plan.units > 0 ? launch_kernel(w, &w->pass, &w->pass_plan, operands) : MICA_OK;
@@ -119,7 +119,8 @@ static mica_status launch_passes(work *w, int32_t split, int64_t chunk, const mi
   return mica__fused_split_rest_pass(&w->whole, &w->plan, &w->pass) ? launch_pass(w, operands) : MICA_OK;
 }
 
-/* Launches all passes of a split kernel. The pool keeps the arrays between them until the work is done. */
+/* Launches all passes of a split kernel. Allocates workspace for the values that one pass stores for the next. It may
+ * be freed after launching, because the memory pool keeps it until the device has finished. */
 static mica_status launch_split(work *w, int32_t split, int64_t chunk, const mica_tensor *const *operands) {
   mica_tensor *own[MICA__FUSED_OPERANDS] = {NULL};
   const mica_tensor *all[MICA__FUSED_OPERANDS] = {NULL};

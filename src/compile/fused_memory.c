@@ -1,5 +1,5 @@
-/* Facts about operands' memory that a GPU kernel may use: which accesses begin at whole vectors, so that 128 bits move
- * at once, and which pointers do not overlap with any written memory (`restrict`). */
+/* Finds out for GPU kernels which accesses are aligned to whole vectors, so that 128 bits can move at once, and which
+ * pointers may have `restrict`, because their memory does not overlap with written memory. */
 #include "compile/fused_plan.h"
 #include "runtime/buffer.h"
 #include "runtime/tensor.h"
@@ -20,15 +20,15 @@ static bool steps_by_vectors(const mica__fused *fused, const mica__fused_plan *p
   return true;
 }
 
-/* True if the two may have an element in common. The caller's memory is not known yet when a plan is recorded, and a
- * session may read and write the same memory. */
+/* True if two tensors may have an element in common. When a plan is recorded, the caller's memory is not known yet, and
+ * tensors have placeholder buffers. Any two of these may turn out to be the same memory. */
 static bool may_meet(const mica_tensor *a, const mica_tensor *b) {
   return mica__tensor_overlaps(a, b) ||
          (mica__buffer_is_placeholder(mica__tensor_buffer(a)) && mica__buffer_is_placeholder(mica__tensor_buffer(b)));
 }
 
-/* True if nothing that is written through the pointer of access k is accessed through another pointer, nor the other
- * way round. */
+/* True if the pointer of access k may have `restrict`: memory written through it is not accessed through another
+ * pointer, and memory accessed through it is not written through another pointer. */
 static bool is_alone(const mica__fused *fused, int32_t k, int32_t own, const mica_tensor *const *operands) {
   const mica__fused_instr *instr = &fused->instrs[k];
   for (int32_t i = 0; i < fused->count; i++) {

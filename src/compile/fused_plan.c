@@ -10,10 +10,10 @@
 /* Tuned on PoCL; see "fused kernels" in tests/bench. */
 #define CPU_WIDTH 16
 #define CPU_CHUNK 8192       /* elements of a pointwise chunk */
-#define CPU_TILE_CHUNK 256   /* elements of a pointwise chunk that reads across lanes */
-#define CPU_UNIT 16384       /* the number of elements worth a work-item */
-#define CPU_WORK_ITEMS 16    /* the fewest work-items, even with fewer elements each */
-#define CPU_CACHE (64 << 10) /* bytes of local memory for rows: fits the first two cache levels */
+#define CPU_TILE_CHUNK 256   /* elements of a pointwise chunk if the kernel has a tile (see reads_across) */
+#define CPU_UNIT 16384       /* small units are put together until a work-item has about this many elements */
+#define CPU_WORK_ITEMS 16    /* units are put together only while at least this many work-items remain */
+#define CPU_CACHE (64 << 10) /* bytes of local memory for the values of a row, so that they stay in the L2 cache */
 #define GPU_VECTOR 16        /* bytes */
 #define GPU_LOCAL 64
 #define GPU_GROUP 128
@@ -21,12 +21,12 @@
 #define GPU_ITEMS (128 << 10) /* the number of work-items that fill a device */
 #define GPU_VECTORS 4         /* the fewest vectors per work-item of a group */
 #define GPU_SOLO 64           /* rows up to this length are walked by single work-items */
-#define GPU_ABREAST 8         /* the most blocks of lanes that a group walks side by side: whole lines of 128 bytes */
-#define GPU_NARROW 2          /* and the fewest: whole sectors of 32 bytes */
-#define GPU_CACHE (16 << 10)  /* leaves room for several groups per multiprocessor */
-#define CPU_PANEL 64          /* blocks of lanes per panel: a few KiB of sums */
+#define GPU_ABREAST 8 /* the most blocks of lanes that a group walks side by side: 8 x 16 bytes are a cache line */
+#define GPU_NARROW 2  /* the fewest blocks side by side: 2 x 16 bytes are a memory sector */
+#define GPU_CACHE (16 << 10) /* bytes of local memory for the values of a row: several groups fit on a multiprocessor */
+#define CPU_PANEL 64         /* blocks of lanes per panel: a few KiB of sums */
 #define TILE 16
-#define CACHE_COST 8 /* cost from which an op's value is cached rather than recomputed */
+#define CACHE_COST 8 /* values of ops with at least this op->cost are cached rather than recomputed */
 
 bool mica__fused_is_literal(double value) { return fabs(value) <= 16 && rint(value * 4) == value * 4; }
 
@@ -58,7 +58,8 @@ static void find_levels(const mica__fused *fused, mica__fused_plan *plan) {
   }
 }
 
-/* The number of elements that accesses with stride 1 along dimension d read and write within the row. */
+/* Counts the elements that are read or written with stride 1 along dimension d. Accesses that do not vary along the row
+ * are not counted, nor are stores if the row is cut into pieces. */
 static double neighbours(const mica__fused *fused, int32_t d) {
   double found = 0;
   for (int32_t k = 0; k < fused->count; k++) {
@@ -75,7 +76,8 @@ static double neighbours(const mica__fused *fused, int32_t d) {
   return found;
 }
 
-/* True if a pointwise kernel has a read whose neighbouring elements lie along the last but one dimension. */
+/* True if a pointwise kernel has a LOAD with stride 1 along the last but one dimension and a larger stride along the
+ * last one. */
 static bool reads_across(const mica__fused *fused) {
   int32_t last = fused->rank - 1;
   if (last < 1 || fused->extent[last - 1] < 4) return false;
@@ -98,7 +100,7 @@ bool mica__fused_is_transposed(const mica__fused *fused, const mica__fused_plan 
 
 static int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
-/* The product of extents [first, end); false if it overflows. */
+/* Sets *out to the product of extents [first, end). Returns false if it overflows. */
 static bool product(const mica__fused *fused, int32_t first, int32_t end, int64_t *out) {
   *out = 1;
   for (int32_t d = first; d < end; d++)
@@ -106,7 +108,9 @@ static bool product(const mica__fused *fused, int32_t first, int32_t end, int64_
   return true;
 }
 
-/* The lanes of a GPU: 128 bits of the narrowest floating type whose neighbouring elements are lanes. */
+/* Returns the number of lanes of a GPU's vectors: how many elements fit 16 bytes. An element has the size of the
+ * narrowest floating type that is accessed with stride 1 along dimension `lane`, or 4 bytes if no such type is
+ * narrower. */
 static int32_t gpu_width(const mica__fused *fused, int32_t lane) {
   size_t least = 4;
   for (int32_t k = 0; lane >= 0 && k < fused->count; k++) {
@@ -120,13 +124,15 @@ static int32_t gpu_width(const mica__fused *fused, int32_t lane) {
   return (int32_t)(GPU_VECTOR / least);
 }
 
-/* The work-items of a group that shares a row on a GPU: more if rows are few and long, within the limit of local
- * memory. */
+/* Returns how many work-items of a GPU share a row. The number is doubled while all of these hold:
+ * - there are too few rows to fill the device;
+ * - the rows are long enough for twice as many work-items;
+ * - the partial results of the kernel's reductions ("joins") take at most half of the local memory. */
 static int32_t gpu_group(const mica__fused *fused, const mica__fused_plan *plan, int64_t length) {
   int64_t rows = 1, pieces = fused->chunk ? ceil_div(fused->extent[fused->split], fused->chunk) : 1;
   uint64_t bytes = 0;
   int32_t group = GPU_GROUP;
-  /* Work-items share a join's state: a value and an index. */
+  /* `bytes` is the local memory per work-item: each join stores a value and, for argmax and argmin, an index. */
   for (int32_t k = 0; k < fused->count; k++)
     if (fused->instrs[k].kind == MICA__FUSED_REDUCE) bytes += mica_dtype_size(fused->instrs[k].dtype) == 8 ? 16 : 8;
   if (!product(fused, 0, plan->inner, &rows) || !mica__mul_i64(rows, pieces, &rows)) return group;
@@ -137,7 +143,7 @@ static int32_t gpu_group(const mica__fused *fused, const mica__fused_plan *plan,
   return group;
 }
 
-/* True if the joins of `items` work-items, `width` lanes each, leave half of the local memory. */
+/* True if the joins of `items` work-items, `width` lanes each, take at most half of the local memory. */
 static bool joins_fit(const mica__fused *fused, const mica__fused_plan *plan, int32_t items) {
   uint64_t bytes = 0;
   for (int32_t k = 0; k < fused->count; k++) {
@@ -149,8 +155,9 @@ static bool joins_fit(const mica__fused *fused, const mica__fused_plan *plan, in
   return bytes * (uint64_t)items * (uint64_t)plan->width <= plan->target.local_bytes / 2;
 }
 
-/* Lets groups of a GPU walk blocks of lanes together, if lanes are columns and work-items that each walk a block alone
- * are too few to fill the device. Blocks are whole, so that all work-items of a group meet at its barriers. */
+/* If lanes belong to different rows, decides for a GPU whether a group walks several blocks of lanes together. It does
+ * if there are too few blocks to fill the device with work-items that each walk one block alone. Only full blocks are
+ * shared, so that all work-items of a group reach its barriers. */
 static void choose_abreast(const mica__fused *fused, mica__fused_plan *plan) {
   int64_t units = 1, pieces = fused->chunk ? ceil_div(fused->extent[fused->split], fused->chunk) : 1;
   int64_t blocks = fused->extent[plan->lane] / plan->width;
@@ -163,7 +170,9 @@ static void choose_abreast(const mica__fused *fused, mica__fused_plan *plan) {
     return;
   while (abreast >= GPU_NARROW && blocks % abreast) abreast /= 2;
   if (abreast < GPU_NARROW) return;
-  /* Narrower blocks if these make enough groups without more pieces. */
+  /* Fewer blocks side by side mean more groups, and so more work-items, although the row is not cut into more pieces.
+   * Takes the largest number of blocks that gives enough work-items. If even GPU_NARROW blocks give too few, `abreast`
+   * is not changed. */
   int32_t narrow = abreast;
   while (narrow > GPU_NARROW && units * (blocks / narrow) * group < MICA__FUSED_GPU_COLUMNS) narrow /= 2;
   if (units * (blocks / narrow) * group >= MICA__FUSED_GPU_COLUMNS) abreast = narrow;
@@ -178,7 +187,7 @@ static void choose_abreast(const mica__fused *fused, mica__fused_plan *plan) {
   plan->striped = striped;
 }
 
-/* Chooses the dimension of the lanes, their number, and what walks a row. */
+/* Chooses the dimension of the lanes, their number, and whether a work-item or a whole group walks a row. */
 static void choose_walk(const mica__fused *fused, mica__fused_plan *plan) {
   bool cpu = plan->target.device_class == MICA__ON_CPU;
   int32_t last = fused->rank - 1;
@@ -206,9 +215,9 @@ static void choose_walk(const mica__fused *fused, mica__fused_plan *plan) {
   while ((size_t)plan->local > plan->target.max_group) plan->local /= 2;
 }
 
-/* Chooses a panel if lanes of a CPU are neighbouring rows and each row is walked once: it reads whole lines of memory
- * in order and keeps the sums of many lanes in memory. Walking the blocks of lanes one after the other would touch
- * another page at every step. */
+/* Chooses a panel for a CPU if lanes belong to neighbouring rows and each row is walked once. A panel reads memory in
+ * order and keeps the sums of many lanes in an array. Without a panel, the blocks of lanes are walked one after the
+ * other, and every step of a walk touches another page. */
 static void choose_panel(const mica__fused *fused, mica__fused_plan *plan) {
   bool suits =
       plan->target.device_class == MICA__ON_CPU && plan->lane >= 0 && plan->lane < plan->inner && plan->walks == 1;
@@ -223,7 +232,7 @@ static mica_status choose_units(const mica__fused *fused, mica__fused_plan *plan
   int64_t all = 0, cut = plan->cut >= 0 ? fused->extent[plan->cut] : 0;
   if (!product(fused, 0, fused->rank, &all))
     return mica__fail(MICA_E_OVERFLOW, "fused: the number of elements does not fit 64 bits");
-  /* Leaves room for padding to whole groups and for a loop that steps past its end. */
+  /* The margin of 2^20 is for the padding to whole groups and for a loop whose index steps past its end. */
   plan->wide = all > INT_MAX - (1 << 20);
   plan->chunk = fused->chunk;
   if (!fused->reduced && plan->cut >= 0) {
@@ -257,20 +266,20 @@ void mica__fused_needed(const mica__fused *fused, const mica__fused_plan *plan, 
   }
 }
 
-/* Keeps costly values that several walks need in local memory, if a row of them fits and the group has only one row at
- * a time. */
+/* Chooses costly values that several walks use and keeps them in local memory, if a row of them fits and the group
+ * works on only one row at a time. */
 static void choose_cached(const mica__fused *fused, mica__fused_plan *plan) {
   bool needed[MICA__FUSED_INSTRS], again[MICA__FUSED_INSTRS];
   int32_t last = fused->rank - 1;
   int64_t room = plan->target.device_class == MICA__ON_CPU ? CPU_CACHE : GPU_CACHE;
-  /* At most half of the local memory, because reductions that a group shares need some too. */
+  /* Takes at most half of the local memory, because reductions that a group shares need some too. */
   if ((uint64_t)room > plan->target.local_bytes / 2) room = (int64_t)(plan->target.local_bytes / 2);
   for (int32_t k = 0; k < fused->count; k++) plan->cached[k] = -1;
   if (!fused->reduced || plan->inner != last || plan->lane != last || plan->cut >= 0) return;
   if (plan->local != plan->group) return;
   for (int32_t w = 0; w + 1 < plan->walks; w++)
     for (int32_t later = w + 1; later < plan->walks; later++)
-      for (int32_t k = fused->count - 1; k >= 0; k--) { /* downwards: prefers the users of a value */
+      for (int32_t k = fused->count - 1; k >= 0; k--) { /* caches a result before its arguments */
         mica__fused_needed(fused, plan, w, needed);
         mica__fused_needed(fused, plan, later, again);
         int64_t bytes = 8 * fused->extent[last];
@@ -281,7 +290,8 @@ static void choose_cached(const mica__fused *fused, mica__fused_plan *plan) {
       }
 }
 
-/* Appends to the list of arguments; a count of one past the end marks that it is full. */
+/* Appends to the list of arguments. If the list is full, arg_count becomes MICA__MAX_ARGS + 1, which list_args
+ * reports. */
 static void add_arg(mica__fused_plan *plan, mica__fused_arg_kind kind, int32_t instr, int32_t index) {
   if (plan->arg_count < MICA__MAX_ARGS)
     plan->args[plan->arg_count] = (mica__fused_arg){.kind = kind, .instr = instr, .index = index};
@@ -291,7 +301,7 @@ static void add_arg(mica__fused_plan *plan, mica__fused_arg_kind kind, int32_t i
 static void add_access_args(const mica__fused *fused, mica__fused_plan *plan, int32_t k, int32_t *hidden) {
   const mica__fused_instr *instr = &fused->instrs[k];
   add_arg(plan, MICA__FUSED_ARG_POINTER, k, 0);
-  (*hidden)++; /* a pointer takes two arguments */
+  (*hidden)++; /* a pointer is passed as a buffer and the index of its first element */
   uint32_t bounds = mica__fused_bounds(fused, instr);
   for (int32_t d = 0; d < fused->rank; d++) {
     if (instr->access.stride[d] != 0 && instr->access.stride[d] != 1) add_arg(plan, MICA__FUSED_ARG_STRIDE, k, d);
@@ -334,7 +344,8 @@ static mica_status list_args(const mica__fused *fused, mica__fused_plan *plan) {
   return MICA_OK;
 }
 
-/* An upper bound for the simplified list: dimensions that will be merged are counted separately. */
+/* Returns an upper bound for the number of kernel arguments that the instructions need after simplification. Dimensions
+ * are counted separately even if simplification merges them. */
 static int32_t most_args(const mica__fused *fused) {
   int32_t count = 4 + fused->rank;
   for (int32_t k = 0; k < fused->count; k++) {

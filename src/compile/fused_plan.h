@@ -1,18 +1,23 @@
-/* compile/fused_plan.h: how a fused kernel walks its index space, decided once for its text and its launch.
+/* compile/fused_plan.h: how a fused kernel walks its index space. The kernel's text and its launch both follow this
+ * plan.
  *
- * Dimensions [0, inner) are outer ones; [inner, rank) are walked by loops inside a work-item or group. In a reduction
- * the inner ones are the row; in a pointwise kernel they are the last dimension, in chunks. Lanes of a vector run along
- * `lane`: the last dimension (neighbours are elements of a row), or the last outer one (neighbours belong to different
- * rows, as in sums of columns), which is then cut into blocks of `width`.
+ * Dimensions [0, inner) are outer ones. Dimensions [inner, rank) are inner ones: loops inside a work-item or group walk
+ * them. In a reduction the inner dimensions are the row. In a pointwise kernel they are the last dimension, which is
+ * cut into chunks. The lanes of a vector run along dimension `lane`, which is one of these:
+ * - the last dimension: neighbouring lanes are elements of one row;
+ * - the last outer dimension: neighbouring lanes belong to different rows, as in sums of columns. The dimension is then
+ *   cut into blocks of `width`.
  *
- * A unit of work is one choice of outer indices (of the lane's block, of the chunk). Units are numbered. A work-item
- * takes `per` of them in turn, or a group of `group` work-items shares one. Such a group walks one row together, or, if
- * lanes are columns, `abreast` blocks of them: each block has group / abreast work-items, which divide the steps of
- * dimension `striped` of the row among them.
+ * A unit of work is one choice of the outer indices, which includes the block of lanes and the chunk. Units are
+ * numbered. Either a work-item computes `per` units one after the other, or a group of `group` work-items shares one
+ * unit. Such a group walks one row together. If lanes belong to different rows, it walks `abreast` blocks of lanes
+ * instead: each block has group / abreast work-items, which divide the steps of dimension `striped` of the row among
+ * them.
  *
  * The row is walked once for each level of reductions: an instruction has level k if it needs reductions of k earlier
- * walks. What depends on no inner dimension is computed between the walks. All STOREs of elements happen in the last
- * walk and those of rows after it, so a STORE may overwrite what the same element was loaded from. */
+ * walks. Values that depend on no inner dimension are computed between the walks. STOREs of elements happen in the last
+ * walk, and STOREs of one value per row after it. So a STORE may overwrite the memory that the same element was loaded
+ * from. */
 #ifndef MICA_COMPILE_FUSED_PLAN_H
 #define MICA_COMPILE_FUSED_PLAN_H
 
@@ -24,9 +29,9 @@ typedef enum mica__fused_arg_kind {
   MICA__FUSED_ARG_PER,     /* the number of units per work-item */
   MICA__FUSED_ARG_CHUNK,   /* steps in a chunk */
   MICA__FUSED_ARG_CHUNKS,  /* the number of chunks of the dimension that is cut */
-  MICA__FUSED_ARG_EXTENT,  /* of dimension `index` */
-  MICA__FUSED_ARG_POINTER, /* pointer of LOAD or STORE `instr`: two arguments */
-  MICA__FUSED_ARG_STRIDE,  /* its stride along dimension `index` */
+  MICA__FUSED_ARG_EXTENT,  /* the extent of dimension `index` */
+  MICA__FUSED_ARG_POINTER, /* the buffer of LOAD or STORE `instr` and its first element: two arguments */
+  MICA__FUSED_ARG_STRIDE,  /* the stride of LOAD or STORE `instr` along dimension `index` */
   MICA__FUSED_ARG_LOW,     /* bounds of LOAD `instr` along dimension `index` */
   MICA__FUSED_ARG_HIGH,
   MICA__FUSED_ARG_VALUE, /* the constant of VALUE or bounded LOAD `instr` */
@@ -48,7 +53,7 @@ typedef struct mica__fused_target {
 
 typedef struct mica__fused_plan {
   mica__fused_target target;
-  int32_t inner;   /* first dimension of the loops */
+  int32_t inner;   /* first inner dimension: the loops of a unit walk the dimensions from here on */
   int32_t lane;    /* dimension of the lanes; -1 if rank is 0 */
   int32_t width;   /* lanes */
   int32_t group;   /* number of work-items that share a unit; 1: each takes its own */
@@ -56,7 +61,7 @@ typedef struct mica__fused_plan {
   int32_t abreast; /* if > 0, a group walks this many blocks of lanes side by side; a power of two */
   int32_t striped; /* if abreast > 0: dimension of the row that a group's work-items divide among them */
   int32_t tile;    /* if > 0, the last but one dimension is walked in steps of this size, inside the loop over lanes */
-  int32_t panel;   /* if > 0, lanes are rows, and this many blocks of them are walked side by side, in memory order */
+  int32_t panel;   /* if > 0, lanes belong to different rows; this many blocks of lanes are walked side by side */
   int32_t cut;     /* dimension that is walked in chunks; -1: none */
   bool wide;       /* indices need 64 bits */
   bool flat;       /* a group walks both dimensions of its row as one, vector by vector */
@@ -72,18 +77,20 @@ typedef struct mica__fused_plan {
   mica__fused_arg args[MICA__MAX_ARGS];
 } mica__fused_plan;
 
-/* Work-items from which rows of a GPU are not walked in pieces: in groups that share a row, and in groups that share
- * columns, where pieces cost two launches more. */
+/* On a GPU, rows are split into pieces only if there are fewer work-items than this without pieces. The first bound is
+ * for groups that walk one row each. The second is for groups that walk blocks of lanes (`abreast`); it is lower
+ * because pieces cost two more launches there. */
 #define MICA__FUSED_GPU_ENOUGH (64 << 10)
 #define MICA__FUSED_GPU_COLUMNS (32 << 10)
-#define MICA__FUSED_GPU_STEPS 4 /* the fewest steps along the row worth a work-item of a group that shares columns */
+#define MICA__FUSED_GPU_STEPS 4 /* the fewest steps along the row per work-item of a group with `abreast` */
 
-/* Chooses how `fused`, which must be simplified, walks its index space. MICA_E_UNSUPPORTED with the reason if the
- * list cannot be one kernel. */
+/* Chooses how `fused`, which must be simplified, walks its index space. Fails with MICA_E_UNSUPPORTED and the reason if
+ * one kernel cannot compute all its instructions. */
 mica_status mica__fused_plan_make(const mica__fused *fused, const mica__fused_target *target, mica__fused_plan *plan);
 
-/* Sets `aligned` and `alone`, for GPUs, from the operands' memory. Operands from number `own` on are arrays between
- * passes, each aligned and in its own memory; operands[] is not read for them. */
+/* Sets `aligned` and `alone` from the operands' memory, for GPUs only. Operands from number `own` on are the arrays
+ * that connect the passes of a split (see fused_split.h). Each of them is aligned and has memory of its own, so
+ * operands[] is not read for them. */
 void mica__fused_see_memory(const mica__fused *fused, int32_t own, const mica_tensor *const *operands,
                             mica__fused_plan *plan);
 
@@ -99,7 +106,7 @@ static inline bool mica__fused_is_vector(const mica__fused_plan *plan, int32_t k
   return plan->lane >= 0 && (plan->depends[k] >> plan->lane & 1u) != 0;
 }
 
-/* The number of columns in a unit, if lanes are columns. */
+/* The number of rows in a unit, if lanes belong to different rows. */
 static inline int32_t mica__fused_block(const mica__fused_plan *plan) {
   return plan->width * (plan->panel ? plan->panel : plan->abreast ? plan->abreast : 1);
 }
@@ -110,8 +117,8 @@ static inline int32_t mica__fused_arg_count(const mica__fused_instr *instr) {
   return instr->kind == MICA__FUSED_REDUCE || instr->kind == MICA__FUSED_STORE;
 }
 
-/* True if the instruction is computed at every step of the loops: it varies along the row, or, in a panel, between
- * lanes and is not reduced yet. */
+/* True if the instruction is computed at every step of the loops over the row. This holds if its value varies along the
+ * row. In a panel, it also holds if the value varies between lanes and needs no reduction. */
 static inline bool mica__fused_in_loop(const mica__fused_plan *plan, int32_t k) {
   return mica__fused_is_inner(plan, k) || (plan->panel && plan->level[k] == 0 && mica__fused_is_vector(plan, k));
 }
@@ -119,12 +126,13 @@ static inline bool mica__fused_in_loop(const mica__fused_plan *plan, int32_t k) 
 /* The dimensions along which a LOAD is bounded, as bits. */
 uint32_t mica__fused_bounds(const mica__fused *fused, const mica__fused_instr *instr);
 
-/* True if LOAD k reads across the lanes in blocks of 16 x 16 that are transposed in registers: in tiles, for floats
- * that are neighbours along the tile. */
+/* True if LOAD k is read in blocks of 16 x 16 elements that are transposed in registers. This holds in a tiled plan of
+ * 16 lanes, for unbounded f32 reads that have stride 1 along the tile and a larger one along the lanes. */
 bool mica__fused_is_transposed(const mica__fused *fused, const mica__fused_plan *plan, int32_t k);
 
-/* True for constants that are common and exact. They are written into the text, where the compiler can use them; others
- * are arguments, so that a new one (the 1/n of a new shape) needs no new kernel. */
+/* True for multiples of 1/4 from -16 to 16. Such constants are common, so they are written into the text, where the
+ * compiler can use them. Other constants are arguments, so that a new value (the 1/n of a new shape) needs no new
+ * kernel. */
 bool mica__fused_is_literal(double value);
 
 /* The expression of an OP, for the dtype of its first argument. */
@@ -143,7 +151,7 @@ mica_status mica__fused_write(const mica__fused *fused, const mica__fused_plan *
 void mica__fused_push_arg(mica__launch *launch, const mica__fused *fused, const mica__fused_plan *plan,
                           const mica__fused_arg *arg, const mica_tensor *const *operands);
 
-/* mica__fused_launch with the plan of the given class of device, whatever the queue's device is (for the checks). */
+/* mica__fused_launch with the plan of the given class of device, whatever the queue's device is. For tests. */
 mica_status mica__fused_launch_as(mica_queue *queue, unsigned device_class, const mica__fused *fused,
                                   const mica_tensor *const *operands);
 

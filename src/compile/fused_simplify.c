@@ -38,7 +38,8 @@ static void replace(mica__fused *fused, int32_t k, int32_t by) {
       if (fused->instrs[user].args[i] == k) fused->instrs[user].args[i] = by;
 }
 
-/* Drops dimensions of extent 1: the index is 0 there, and every bound either holds or fails. */
+/* Drops dimensions of extent 1. The index along such a dimension is 0. A LOAD whose bounds exclude index 0 is replaced
+ * by its fill value. */
 static void drop_ones(mica__fused *fused) {
   for (int32_t d = fused->rank - 1; d >= 0; d--) {
     bool in_row = d >= fused->rank - fused->reduced;
@@ -80,8 +81,8 @@ static void swap_dims(mica__fused *fused, int32_t d) {
 #undef SWAP
 }
 
-/* The access that determines the order of dimensions: the first STORE of a pointwise kernel; the first LOAD of a
- * reduction that varies along the row. */
+/* The access that determines the order of dimensions: in a pointwise kernel the first STORE, in a reduction the first
+ * LOAD that varies along the row. NULL if there is none. */
 static const mica__access *leading_access(const mica__fused *fused) {
   for (int32_t k = 0; k < fused->count; k++) {
     const mica__fused_instr *instr = &fused->instrs[k];
@@ -102,7 +103,7 @@ static void sort_dims(mica__fused *fused, int32_t first, int32_t end) {
       if (lead->stride[d] && llabs(lead->stride[d + 1]) > llabs(lead->stride[d])) swap_dims(fused, d);
 }
 
-/* True if every access walks dimensions d and d + 1 as one. */
+/* True if dimensions d and d + 1 can be merged, because every access walks them like a single dimension. */
 static bool can_merge(const mica__fused *fused, int32_t d) {
   if (d + 1 == fused->rank - fused->reduced) return false;
   for (int32_t k = 0; k < fused->count; k++) {
@@ -131,7 +132,8 @@ static void merge_dims(mica__fused *fused) {
 }
 
 void mica__fused_simplify(mica__fused *fused) {
-  bool ordered = false; /* an index into the row depends on the order of its dimensions */
+  /* True with argmax or argmin: their index into the row depends on the order of its dimensions. */
+  bool ordered = false;
   for (int32_t k = 0; k < fused->count; k++) {
     mica__fused_instr *instr = &fused->instrs[k];
     if (instr->kind == MICA__FUSED_REDUCE) ordered |= instr->op->join >= MICA__JOIN_ARGMAX;

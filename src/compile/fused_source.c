@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The longest body, in instructions, that is unrolled: longer ones fill the registers anyway. */
+/* The longest body, in instructions, that is unrolled. A longer body uses most registers even without unrolling. */
 #define UNROLL_MOST 32
 
 /* Writes the body of walk `walk` for one index. */
@@ -38,7 +38,8 @@ static void write_unroll(mica__fused_writer *w, int32_t walk) {
   if (count <= UNROLL_MOST) mica__write_line(w, "_Pragma(\"unroll 4\")");
 }
 
-/* Opens the loops over the inner dimensions except that of the lanes; the caller closes the brackets. */
+/* Opens the loops over the inner dimensions other than `lane`. Returns how many it opened; the caller closes their
+ * brackets. */
 static int32_t open_loops(mica__fused_writer *w, int32_t walk) {
   const mica__fused_plan *plan = w->plan;
   int32_t opened = 0;
@@ -68,8 +69,9 @@ static void write_tile(mica__fused_writer *w, int32_t walk) {
   if (w->plan->tile) mica__write_line(w, "}");
 }
 
-/* Writes a group's loop over all lines of a row: `count` vectors of w->width lanes per line, beginning at `from`, are
- * numbered through all lines, and each work-item takes every GROUP-th. */
+/* Writes a group's loop over a row of two dimensions. Along the second one there are `count` vectors of w->width lanes,
+ * beginning at index `from`. The vectors of the whole row are numbered; work-item i takes vectors i, i + GROUP, i + 2 *
+ * GROUP, ... */
 static void write_flat_loop(mica__fused_writer *w, int32_t walk, const char *from, const char *count) {
   const mica__fused_plan *plan = w->plan;
   int d = (int)plan->lane, p = (int)plan->inner;
@@ -106,8 +108,8 @@ static void write_flat(mica__fused_writer *w, int32_t walk) {
   write_flat_loop(w, walk, "rest_from", "left");
 }
 
-/* Keeps a CPU's compiler from making vectors of the loop that follows, which has fewer steps than a vector has
- * lanes. Trying to would take an eighth of the time in which a generated kernel is compiled. */
+/* Keeps a CPU's compiler from vectorizing the loop that follows, which has fewer steps than a vector has lanes. The
+ * attempt would take an eighth of the compile time of a generated kernel. */
 static void write_short_loop(mica__fused_writer *w) {
   if (w->plan->target.device_class == MICA__ON_CPU)
     mica__write_line(w, "_Pragma(\"clang loop vectorize(disable) unroll(disable)\")");
@@ -194,8 +196,8 @@ static void write_walk(mica__fused_writer *w, int32_t walk) {
   }
 }
 
-/* Writes the values per row that are ready before walk `walk`: those equal in all lanes (same), and those that differ
- * (differing). */
+/* Writes the values per row that can be computed before walk `walk`. `same` selects the values that are equal in all
+ * lanes, `differing` values that differ between lanes. */
 static void write_row_values(mica__fused_writer *w, int32_t walk, bool same, bool differing) {
   for (int32_t k = 0; k < w->fused->count; k++) {
     mica__fused_kind kind = w->fused->instrs[k].kind;
@@ -216,8 +218,8 @@ static void write_row_stores(mica__fused_writer *w) {
   }
 }
 
-/* Writes the work of a unit whose lanes are many rows: their states are in arrays, and each step reads a line of
- * elements in memory order. */
+/* Writes the work of a unit whose lanes belong to many rows. The states of their joins are in arrays with one element
+ * per block of lanes. Each step along the row updates all of them, so it reads memory in order. */
 static void write_panel(mica__fused_writer *w) {
   const mica__fused_plan *plan = w->plan;
   int d = (int)plan->lane, width = (int)plan->width, count = (int)w->fused->count;
@@ -226,7 +228,7 @@ static void write_panel(mica__fused_writer *w) {
     if (joins_in(w, k, 0))
       mica__write_line(w, "COMBINE_ARRAY(%s, %d, r%d, %d);", mica__write_join(w, k).text, (int)mica__write_lanes(w, k),
                        k, (int)plan->panel);
-  write_row_values(w, 0, true, false); /* both loops over the lanes use it */
+  write_row_values(w, 0, true, false); /* both loops over the lanes use these values */
   int32_t opened = open_loops(w, 0);
   mica__write_line(w, "for (index_t b = 0, i%d = lane_begin; i%d < lane_end; b++, i%d += %d) {", d, d, d, width);
   for (int k = 0; k < count; k++)
@@ -260,7 +262,8 @@ void mica__write_unit(mica__fused_writer *w, int32_t width) {
   write_row_stores(w);
 }
 
-/* Writes rows as lanes: whole blocks of them, then the remainder. */
+/* Writes units whose lanes belong to different rows: code for full blocks of `width` rows, and scalar code for the
+ * remaining rows. */
 static void write_blocks(mica__fused_writer *w) {
   const mica__fused_plan *plan = w->plan;
   int d = (int)plan->lane, width = (int)plan->width;
@@ -295,7 +298,8 @@ static void write_blocks(mica__fused_writer *w) {
   mica__write_line(w, "}");
 }
 
-/* Declares `name` as the part of the unit's number that counts up to `count`; the last part is whatever remains. */
+/* Takes one index from the unit's number: declares `name` as rest % count and divides `rest` by count. The last index
+ * is the whole rest. */
 static void write_part(mica__fused_writer *w, const char *name, const char *count, bool last) {
   mica__write_line(w, last ? "const index_t %s = rest;" : "const index_t %s = rest %% %s;", name, count);
   if (!last) mica__write_line(w, "rest /= %s;", count);
@@ -305,7 +309,8 @@ static void write_part(mica__fused_writer *w, const char *name, const char *coun
 static void write_decode(mica__fused_writer *w) {
   const mica__fused_plan *plan = w->plan;
   bool across = plan->lane >= 0 && plan->lane < plan->inner;
-  int32_t last = plan->lane == 0 ? 1 : 0; /* the outermost dimension that is counted */
+  /* The outermost dimension that has an index of its own; the index of the lanes is part of `block`. */
+  int32_t last = plan->lane == 0 ? 1 : 0;
   bool dims = last < plan->inner;
   mica__write_line(w, "index_t rest = unit;");
   if (across) {
@@ -405,7 +410,7 @@ mica__term mica__write_space(const mica__fused_writer *w, int32_t k) {
   return t;
 }
 
-/* A program may contain several kernels' texts, so a kernel's own macros are defined anew for it. */
+/* Several kernels' texts may be joined to one program, so each text undefines and redefines its macros. */
 void mica__write_head(mica__fused_writer *w) {
   const mica__fused *fused = w->fused;
   const mica__fused_plan *plan = w->plan;

@@ -10,7 +10,8 @@
 #define CPU_ELEMENTS 16384
 #define GPU_PIECES 1024
 #define GPU_ELEMENTS 4096
-/* If groups share rows or columns: the number of work-items wanted if rows are split, and the elements worth one. */
+/* For a GPU whose groups share one row or several blocks of lanes: the total number of work-items that a split aims at,
+ * and the fewest elements per work-item. */
 #define GPU_ITEMS (128 << 10)
 #define GPU_EACH 32
 
@@ -32,7 +33,7 @@ bool mica__fused_split_choose(const mica__fused *fused, const mica__fused_plan *
     row *= fused->extent[d];
     if (fused->extent[d] > fused->extent[*split]) *split = d;
   }
-  /* A unit is larger if it walks several rows side by side, as lanes. */
+  /* `unit` is the number of elements per unit. A unit has several rows if its lanes belong to different rows. */
   int64_t rows = 1, unit = 0;
   for (int32_t d = 0; d < outer; d++) rows *= fused->extent[d];
   unit = row * ((rows + plan->units - 1) / plan->units);
@@ -42,7 +43,7 @@ bool mica__fused_split_choose(const mica__fused *fused, const mica__fused_plan *
     wanted = GPU_ITEMS / plan->group;
     least = (int64_t)GPU_EACH * plan->group;
   } else if (!cpu) {
-    /* Each work-item walks columns of its own. */
+    /* Without groups, each work-item walks a unit of its own, so a work-group walks plan->local units. */
     wanted *= plan->local;
     each = plan->local;
   }
@@ -55,7 +56,7 @@ bool mica__fused_split_choose(const mica__fused *fused, const mica__fused_plan *
   }
   if (pieces < 2 || extent < 2) return false;
   *chunk = (extent + pieces - 1) / pieces;
-  /* Whole vectors, so that only the last piece has a remainder. */
+  /* Rounds up to whole vectors, so that only the last piece has a remainder. */
   if (*split == plan->lane) *chunk = (*chunk + plan->width - 1) / plan->width * plan->width;
   return *chunk < extent;
 }
@@ -63,9 +64,9 @@ bool mica__fused_split_choose(const mica__fused *fused, const mica__fused_plan *
 /* How a pass treats a reduction. */
 typedef enum fate {
   LEFT_OUT,
-  JOINED,           /* over the row, as in the whole list */
-  JOINED_OF_PIECES, /* over the results of the row's pieces */
-  LOADED,           /* from where an earlier pass stored it */
+  JOINED,           /* reduced over the row, as in the list before the split */
+  JOINED_OF_PIECES, /* reduced over the results of the row's pieces */
+  LOADED,           /* loaded from where an earlier pass stored it */
 } fate;
 
 /* A pass: the instructions that it needs, and what it does with each reduction. */
@@ -82,7 +83,9 @@ static mica_dtype kept_dtype(const mica__fused_instr *instr) {
   return instr->dtype == MICA_F16 || instr->dtype == MICA_BF16 ? MICA_F32 : instr->dtype;
 }
 
-/* The operand for join k. Operands of joins come last in the list, two for each: pieces, then result. */
+/* Returns the number of the operand that holds the results of REDUCE k. If `result`, the operand has one value per row,
+ * otherwise one value per piece of a row. These operands come last in the list, two per REDUCE: pieces, then
+ * results. */
 static int32_t pieces_operand(const mica__fused *whole, int32_t k, bool result) {
   int32_t j = 0;
   for (int32_t i = 0; i < k; i++) j += whole->instrs[i].kind == MICA__FUSED_REDUCE;
@@ -105,7 +108,8 @@ static int32_t push(pass *p, mica__fused_instr instr) {
   return p->fused->count++;
 }
 
-/* Adds everything that the wanted instructions need. A join that this pass does not make over the row needs nothing. */
+/* Adds everything that the wanted instructions need. If this pass does not compute a join over the row, it loads the
+ * results that an earlier pass stored for the row or its pieces, so the join's argument is not needed. */
 static void close_over(pass *p) {
   for (int32_t k = p->whole->count - 1; k >= 0; k--) {
     const mica__fused_instr *instr = &p->whole->instrs[k];
@@ -126,7 +130,7 @@ static void copy_wanted(pass *p, int64_t pieces) {
     mica__fused_instr instr = whole->instrs[k];
     if (!p->wanted[k]) continue;
     for (int32_t i = 0; i < mica__fused_arg_count(&instr); i++) instr.args[i] = p->number[instr.args[i]];
-    /* In a pass over pieces the row is the pieces, where bounds along the original row do not apply. */
+    /* In the pass that joins pieces, the row consists of the pieces, so bounds along the original row do not apply. */
     for (int32_t d = p->fused->rank - p->fused->reduced; d < MICA_MAX_RANK && pieces_alone; d++) {
       instr.low[d] = 0;
       instr.high[d] = INT64_MAX;

@@ -1,5 +1,5 @@
-/* compile/fused_writer.h: writing the text of one kernel: shared by the instructions (fused_instr.c) and the loops
- * around them (fused_source.c).
+/* compile/fused_writer.h: functions that write the text of one kernel. fused_instr.c writes the instructions, and
+ * fused_source.c the loops around them.
  *
  * Names in the text: i2 and n2 are the index and extent of dimension 2. For instruction 7, v7 is the value, x7 the
  * operand, x7_at its first element, x7_i where the current unit begins, x7_s2 its stride along dimension 2, r7 the
@@ -26,26 +26,31 @@ void mica__term_add(mica__term *t, const char *format, ...) __attribute__((forma
 /* Writes a line. One that ends in "{" indents the following lines; one that begins with "}" ends the indentation. */
 void mica__write_line(mica__fused_writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* "float16" for MICA_F16 and 16 lanes; without a number for one lane. */
+/* The OpenCL type in which values of this dtype are computed: "float16" for 16 lanes of MICA_F32 or MICA_F16, "float"
+ * for one lane. */
 const char *mica__write_type(mica_dtype dtype, int32_t width);
 
 /* The number of lanes that the value of instruction k has in the code being written. */
 int32_t mica__write_lanes(const mica__fused_writer *w, int32_t k);
-/* True if lanes run along the row, so that a join has a state per lane, and these are combined at the end. */
+/* True if lanes run along the row, so that a join has a state per lane, and the states of all lanes are combined at the
+ * end. */
 bool mica__write_in_row(const mica__fused_writer *w);
 
 /* Writes the beginning of a kernel's text: includes, macros, and the function up to its first parameter. */
 void mica__write_head(mica__fused_writer *w);
 /* Writes an argument of the plan as a parameter, followed by `comma`. */
 void mica__write_param(mica__fused_writer *w, const mica__fused_arg *arg, const char *comma);
-/* "__global const STORAGE(f32)" for LOAD k of f32. */
+/* The address space and element type of the memory that LOAD or STORE k accesses: "__global const STORAGE(f32)" for a
+ * LOAD of f32. */
 mica__term mica__write_space(const mica__fused_writer *w, int32_t k);
-/* Writes the work of one unit; if lanes belong to different rows, `width` of them. */
+/* Writes the work of one unit with `width` lanes. If lanes belong to different rows, this is the work of `width`
+ * rows. */
 void mica__write_unit(mica__fused_writer *w, int32_t width);
 
-/* Declares where the accesses begin in the current unit. */
+/* Declares x7_i for each access 7: the index of its first element in the current unit. */
 void mica__write_bases(mica__fused_writer *w);
-/* Reads a block whose neighbouring elements run across the lanes, and transposes it. */
+/* Writes code that reads the loads for which mica__fused_is_transposed holds, 16 x 16 elements at a time, and
+ * transposes them. */
 void mica__write_transposed(mica__fused_writer *w);
 /* Writes LOAD, OP, INDEX and STORE; nothing for VALUE, which is written where it is used. */
 void mica__write_instr(mica__fused_writer *w, int32_t k);

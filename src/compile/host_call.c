@@ -1,11 +1,11 @@
-/* Host ops as calls between launches. */
+/* Records host ops as calls between kernel launches. */
 #include "compile/plan.h"
 #include "runtime/host_step.h"
 
 #include <stdlib.h>
 
-/* The arguments of a host step. They lie in the recording's memory, so the op gets the same object in every call. The
- * types of the inputs follow. */
+/* The arguments of a host step. They lie in the recording's memory, so the op gets the same object in every call.
+ * `types` holds the types of the inputs. */
 typedef struct host_node {
   const mica__op *op;
   mica__host host;
@@ -63,7 +63,8 @@ mica_status mica__partition_record_host(const mica__partition *partition, const 
   else
     call.run = run;
   mica_status status = mica__recorder_add_host_step(exec->queue, &call);
-  /* The parts of a prologue run one at a time, so the step ends at once. */
+  /* The prologue (recorder.h) runs its steps one after the other, so the second half of the step follows the first at
+   * once. */
   if (status == MICA_OK && step->invariant) status = mica__recorder_end_host_step(exec->queue, call.number);
   free(user);
   return status;

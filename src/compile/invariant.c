@@ -9,7 +9,7 @@ void mica__template_find_invariant(const mica_graph *graph, const bool *written,
     invariant[id - 1] = !written[id - 1] && !again && (source ? node->op != &mica__op_input : node->input_count > 0);
     for (int32_t k = 0; k < node->input_count; k++)
       invariant[id - 1] = invariant[id - 1] && invariant[node->inputs[k] - 1];
-    /* A node with several results is invariant as a whole. */
+    /* A node with several results is invariant only if nothing writes to any of them. */
     for (int32_t r = 1; r < mica__node_results(node); r++)
       invariant[id - 1] = invariant[id - 1] && !written[id - 1 + r];
   }

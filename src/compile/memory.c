@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A block of the arena. It holds one value, several values that reuse it one after another, or a composite. */
+/* A block of the arena. It holds one value, several values that reuse it one after another, or a composite
+ * (composite.h). */
 typedef struct block {
   size_t bytes, offset;
   int32_t born, dies; /* steps, both included */
@@ -29,7 +30,7 @@ typedef struct planner {
 
 static mica__node *node_at(const planner *p, int32_t id) { return mica__graph_node(p->partition->graph, id); }
 
-/* "a value of OP 'NAME', TYPE, has N bytes". */
+/* Writes "a value of OP 'NAME', TYPE, has N bytes" to `text`, and returns it. */
 static const char *describe(const mica__node *node, char text[static 256]) {
   char type[MICA__TYPE_TEXT];
   snprintf(text, 256, "a value of %s%s%.80s%s, %s, has %zu bytes", node->op->name, node->name ? " '" : "",
@@ -38,7 +39,7 @@ static const char *describe(const mica__node *node, char text[static 256]) {
   return text;
 }
 
-/* MICA_E_DEVICE_MEMORY if a value is larger than any buffer of the device may be. */
+/* Fails with MICA_E_DEVICE_MEMORY if the value is larger than the device's largest buffer. */
 static mica_status check_size(const planner *p, int32_t id) {
   const mica__node *node = node_at(p, id);
   const mica_device_info *device = mica_engine_device(p->engine);
@@ -143,7 +144,8 @@ static bool may_take_over(const planner *p, const mica__step *step, int32_t from
   return found;
 }
 
-/* The block of an operand that is last read in step s, if the value may take it over; 0: none. */
+/* Returns the block of an operand that is read for the last time in step s, if value `id` may take its memory over; 0
+ * if there is none. */
 static int32_t inherited_block(const planner *p, int32_t s, int32_t id) {
   const mica__step *step = &p->partition->steps[s];
   if (mica__is_without(MICA__WITHOUT_IN_PLACE)) return 0;
@@ -167,8 +169,8 @@ static int32_t written_at(const planner *p, int32_t s) {
   return first;
 }
 
-/* The block for a value of `bytes` bytes: its composite's, an operand's, or a new one. The block lives at least as long
- * as the value. */
+/* The block for a value of `bytes` bytes: the block of its composite, the block of an operand whose memory it takes
+ * over, or a new one. The block lives at least as long as the value. */
 static int32_t block_for(planner *p, int32_t s, int32_t id, size_t bytes, int32_t born, int32_t dies) {
   const mica__composites *all = p->partition->composites;
   const int32_t of = all ? all->of[id - 1] : 0;
@@ -201,13 +203,13 @@ static mica_status locate_value(planner *p, int32_t s, int32_t id) {
   return MICA_OK;
 }
 
-/* The lowest offset at which the block fits into one slab without overlapping a block that is alive at the same time.
- * placed[0 .. count) are the blocks that have offsets, in ascending order of these. */
+/* Returns the lowest offset at which the block fits into one slab without overlapping a block that is alive at the same
+ * time. placed[0 .. count) are the blocks that have offsets, in ascending order of offset. */
 static size_t find_offset(const planner *p, const block *b, const int32_t *placed, int32_t count) {
   size_t offset = 0;
   for (int32_t i = 0; i < count; i++) {
     const block *other = &p->blocks[placed[i]];
-    if (other->offset >= offset + b->bytes) break; /* all later blocks begin behind it too */
+    if (other->offset >= offset + b->bytes) break; /* this block and all later ones begin after the free range */
     bool overlaps = (other->dies >= b->born && b->dies >= other->born) || mica__is_without(MICA__WITHOUT_MEMORY);
     if (overlaps && other->offset + other->bytes > offset)
       offset = mica__slabs_fit(&p->memory->arena, other->offset + other->bytes, b->bytes);
@@ -264,8 +266,8 @@ static mica_status pack(planner *p) {
   return MICA_OK;
 }
 
-/* Allocates blocks for the stores of each step, in order, so that a value may reuse the memory of an operand read
- * last. */
+/* Allocates blocks for the stores of each step, in order, so that a value may reuse the memory of an operand that no
+ * later step reads. */
 static mica_status locate_stores(planner *p) {
   for (int32_t s = 0; s < p->partition->count; s++) {
     const mica__step *step = &p->partition->steps[s];

@@ -18,24 +18,28 @@ typedef enum mica__home {
 typedef struct mica__location {
   mica__home home;
   size_t offset; /* in bytes, into the arena, the constants or the outputs */
-  int32_t node;  /* OUTPUT: its number; otherwise the node's id */
+  int32_t node;  /* if home is OUTPUT: the number of the output; otherwise the node's id */
 } mica__location;
 
 typedef struct mica__memory {
   mica__location *locations; /* by id - 1 */
   mica__slabs arena, constants, outputs;
   size_t unplanned_bytes; /* bytes of the arena's values if they shared no memory */
-  size_t value_count;     /* of the arena */
+  size_t value_count;     /* the number of values in the arena */
 } mica__memory;
 
-/* Plans the memory of scheduled steps on the engine's device. Values that are never alive at once share memory: largest
- * first, each at the lowest offset that is free during its life. A kernel's value takes over the memory of an operand
- * that nothing reads afterwards, if both are accessed at the same point only, or if the op allows it.
- * MICA_E_DEVICE_MEMORY, with the value's name, if it exceeds the device's largest buffer. */
+/* Plans the memory of scheduled steps on the engine's device.
+ * - Values that are never alive at the same time share memory. The largest is placed first. Each gets the lowest offset
+ *   that is free during its life.
+ * - A kernel's value takes over the memory of an operand that no later step reads, if each element is read only to
+ *   compute the same element, or if the op allows it.
+ *
+ * `deferred` is set by mica__partition_schedule. Fails with MICA_E_DEVICE_MEMORY and the value's name if a value is
+ * larger than the device's largest buffer. */
 mica_status mica__memory_plan(const mica__template *template, const mica__partition *partition, const bool *deferred,
                               const mica_engine *engine, mica__memory *memory);
-/* MICA_E_DEVICE_MEMORY for values that the device's memory cannot hold together. with_outputs: outputs take memory of
- * the session's own, not the caller's. */
+/* Fails with MICA_E_DEVICE_MEMORY if the device's memory cannot hold all values together. with_outputs: the session
+ * allocates the outputs, so they count; otherwise the caller provides their memory. */
 mica_status mica__memory_check(const mica__memory *memory, const mica_graph *graph, const mica_engine *engine,
                                bool with_outputs);
 bool mica__memory_has_room(const mica__memory *memory, const mica_engine *engine, bool with_outputs);

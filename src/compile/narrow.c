@@ -13,16 +13,17 @@ typedef struct narrowing {
   mica_graph *out;
   mica_dtype dtype;
   bool *invariant, *narrow; /* by id - 1; narrow: the value is f32, and its copy is of `dtype` */
-  int32_t *map, *other;     /* by id: map: the value in the copy; other: the copy cast to the other type, once needed */
-  bool some;                /* a product is narrow */
-  const char *wide[4];      /* ops with weights that stay f32, each once */
+  int32_t *map, *other; /* by id - 1: the value's id in the copy; the id of its cast to the other type, once needed */
+  bool some;            /* at least one product is computed in `dtype` */
+  const char *wide[4];  /* names of ops that multiply weights in f32; no name twice */
   size_t wide_count;
 } narrowing;
 
 static const mica__node *node_at(const narrowing *n, int32_t id) { return mica__graph_node(n->graph, id); }
 static bool is_real(const narrowing *n, int32_t id) { return node_at(n, id)->type.dtype == MICA_F32; }
 
-/* The copy of a value; for an f32 value, in the wanted type. 0: the graph has failed. */
+/* The id of a value's copy; for an f32 value, of the copy in the wanted type, which is cast if necessary. 0: the graph
+ * has failed. */
 static int32_t value_as(narrowing *n, int32_t id, bool narrow) {
   if (!is_real(n, id) || n->narrow[id - 1] == narrow) return n->map[id - 1];
   int32_t *other = &n->other[id - 1];
@@ -54,7 +55,7 @@ static bool becomes_narrow(const narrowing *n, int32_t id) {
   return (node->op->kind == MICA__OP_POINTWISE || node->op->kind == MICA__OP_VIEW) && follows(n, node);
 }
 
-/* Adds the node on narrow operands; its f32 results become narrow. */
+/* Adds the node to the copy, with its f32 operands in the narrow type. Its f32 results become narrow. */
 static mica_status add_narrow(narrowing *n, int32_t id) {
   const mica__node *node = node_at(n, id);
   mica_value *inputs = calloc((size_t)node->input_count + 1, sizeof *inputs);
@@ -70,7 +71,7 @@ static mica_status add_narrow(narrowing *n, int32_t id) {
   return mica__mark_copy(node, n->map, mica__graph_node(n->out, made.id));
 }
 
-/* Copies the node unchanged, on f32 operands. */
+/* Copies the node unchanged, with its operands in f32. */
 static mica_status copy(narrowing *n, int32_t id) {
   const mica__node *node = node_at(n, id);
   for (int32_t k = 0; k < node->input_count; k++)
@@ -95,7 +96,8 @@ static void note(narrowing *n, int32_t id, bool narrow) {
   if (n->wide_count < sizeof n->wide / sizeof *n->wide) n->wide[n->wide_count++] = node->op->name;
 }
 
-/* Logs the ops that do not compute in the requested type. */
+/* Logs a warning that names the ops that stay in f32, or one that the graph has no product to compute in the requested
+ * type. */
 static void say_wide(const narrowing *n) {
   mica__text names = {0};
   const char *type = mica_dtype_name(n->dtype);

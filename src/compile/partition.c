@@ -1,6 +1,6 @@
 /* Decides which nodes share a kernel. Nodes are visited from the last to the first. Each begins a group, and merges its
  * users' groups into it while the union is one kernel, forms no cycle, and computes nothing expensive more often than
- * before. So a value joins its users rather than its operands: the slope of an activation is computed where the
+ * before. So a value joins its users rather than its operands: the derivative of an activation is computed where the
  * backward pass uses it, not stored by the forward pass. */
 #include "compile/partition.h"
 #include "compile/without.h"
@@ -10,12 +10,12 @@
 
 /* The highest cost per element at which a broadcast value of a smaller shape is computed again for every element. */
 #define CHEAP_AGAIN 2
-/* The most values in a chain that are recomputed together, and how many times larger a value must be for another to be
- * small beside it. */
+/* The most values in a chain that are recomputed together. A value is small beside another if the other has at least
+ * SMALL_SHARE times as many bytes. */
 #define AGAIN_NODES 4
 #define SMALL_SHARE 16
-/* With fewer rows than this, each longer than LONG_ROW, a row kernel has too little parallel work to store elements
- * as well. */
+/* FEW_ROWS and LONG_ROW limit reductions. A kernel with fewer than FEW_ROWS rows, each longer than LONG_ROW elements,
+ * has too little parallel work to store elements as well as results per row. */
 #define FEW_ROWS 16
 #define LONG_ROW 16384
 
@@ -33,8 +33,9 @@ typedef struct work {
   int32_t *group_of;     /* by id - 1: the group, from 1; 0 for sources and views */
   group *groups;         /* groups[g - 1]; count is 0 once merged into another */
   int32_t group_count;
-  int32_t **users, *user_count; /* by id - 1: its users, views left out: their users count instead */
-  int32_t *trial;               /* by id - 1: 1 for members of the union being tried */
+  /* by id - 1: the nodes that read it, directly or through views; the views themselves are not among them */
+  int32_t **users, *user_count;
+  int32_t *trial; /* by id - 1: 1 for members of the union being tried */
   bool *stored, *inlined;
   bool *kept; /* by id - 1: must be stored, because a recomputation reads it */
   int32_t *stack;
@@ -48,7 +49,6 @@ bool mica__node_is_launched(const mica__node *node) {
 
 static mica__node *node_at(const work *w, int32_t id) { return mica__graph_node(w->graph, id); }
 
-/* The node at the bottom of a chain of views. */
 static int32_t bottom_of(const mica_graph *graph, int32_t id) {
   while (mica__graph_node(graph, id)->op->kind == MICA__OP_VIEW) id = mica__graph_node(graph, id)->inputs[0];
   return id;
@@ -66,8 +66,8 @@ mica__access mica__partition_operand(const mica_graph *graph, const mica__node *
   bool takes = k < 32 && node->op->takes_strides >> k & 1;
   for (int32_t i = 0; i < space.rank; i++) takes = takes && access.stride[i] >= 0;
   if (takes || mica__access_is_row_major(space, &access)) return access;
-  /* A launch may begin to read at any element, so it reads a contiguous part of another launch's result, or of an
-   * input, in place. A result of a generated kernel may not be in memory as a whole. */
+  /* A launch may begin to read at any element. So it reads a contiguous part of another launch's result, or of an
+   * input, in place. It cannot do so with a result of a generated kernel, which may never be stored. */
   mica__access begins = access;
   begins.offset = 0;
   const mica__op *from = mica__graph_node(graph, *base)->op;
@@ -103,7 +103,7 @@ int32_t mica__partition_updated(const mica_graph *graph, int32_t id) {
   return readers == 1 ? updated : 0;
 }
 
-/* --- what is needed, and who uses it --- */
+/* --- needed nodes and their users --- */
 
 /* True if result r needs memory even if nothing uses it. */
 static bool must_fill(const mica__node *node, int32_t r) {
@@ -148,9 +148,8 @@ static mica_status find_users(work *w) {
 
 /* --- whether groups may be joined --- */
 
-/* True if a path leads out of the union being tried and back into it: then the union could not run as one kernel. A
- * group met on the way is followed as a whole, including members before the union's: it may read from a group that
- * has other members after them. */
+/* True if a path of operands leads out of the union being tried and back into it. If the path meets another group, it
+ * continues from all members of it, because the group runs as one kernel. */
 static bool makes_cycle(work *w, const int32_t *ids, int32_t count) {
   int32_t top = 0;
   w->stamp++;
@@ -183,7 +182,9 @@ static bool used_outside(const work *w, int32_t id) {
   return false;
 }
 
-/* True if every member is computed about as often as it has elements, and there are enough rows. */
+/* True if the union is worth one kernel. The kernel must not compute a member much more often than the member has
+ * elements, unless the member is cheap. A kernel that reduces rows and also stores elements needs enough rows
+ * (FEW_ROWS). */
 static bool is_worth_it(const work *w, const int32_t *ids, int32_t count) {
   const mica__emission *e = &w->emission;
   bool few = e->fused->reduced && e->rows < FEW_ROWS && e->elements > e->rows * LONG_ROW;
@@ -197,8 +198,8 @@ static bool is_worth_it(const work *w, const int32_t *ids, int32_t count) {
   return true;
 }
 
-/* True if the union has both nodes of the first computation (pass 0) and nodes of a recomputation. A recomputed value
- * must not move into a kernel of the first computation, or its results would be kept after all. */
+/* True if the union has nodes of both the first computation (pass 0) and a recomputation (mica_checkpoint). One kernel
+ * for both would hold the recomputed values until the backward pass, so recomputing would save nothing. */
 static bool mixes_passes(const work *w, const int32_t *ids, int32_t count) {
   bool first = false;
   for (int32_t i = 0; i < count; i++) {
@@ -208,8 +209,7 @@ static bool mixes_passes(const work *w, const int32_t *ids, int32_t count) {
   return false;
 }
 
-/* Emits the union of ids as one kernel that stores what is used outside it. False if this is impossible, would mix
- * passes or make a cycle, or is not worth it. */
+/* Emits the union of ids as one kernel. False if this is impossible, makes a cycle, or is not worth it. */
 static bool try_union(work *w, const int32_t *ids, int32_t count) {
   if (count > MICA__FUSED_INSTRS / 2 || mixes_passes(w, ids, count)) return false;
   for (int32_t i = 0; i < count; i++) w->trial[ids[i] - 1] = 1;
@@ -222,7 +222,7 @@ static bool try_union(work *w, const int32_t *ids, int32_t count) {
   return good;
 }
 
-/* Merges the ids of two groups; both lists are ascending. */
+/* Both lists are ascending. */
 static void merge_ids(const group *a, const group *b, int32_t *out) {
   int32_t i = 0, j = 0;
   for (int32_t n = 0; n < a->count + b->count; n++)
@@ -230,7 +230,8 @@ static void merge_ids(const group *a, const group *b, int32_t *out) {
     out[n] = j == b->count || (i < a->count && a->ids[i] < b->ids[j]) ? a->ids[i++] : b->ids[j++];
 }
 
-/* Joins group b into group a if they form one kernel, with `elements` elements unless that is 0. */
+/* Merges group b into group a if together they form one kernel. If `elements` is not 0, the kernel must also have that
+ * many elements. */
 static mica_status join(work *w, int32_t a, int32_t b, int64_t elements) {
   group *into = &w->groups[a - 1], *from = &w->groups[b - 1];
   int32_t count = into->count + from->count;
@@ -249,7 +250,6 @@ static mica_status join(work *w, int32_t a, int32_t b, int64_t elements) {
   return MICA_OK;
 }
 
-/* Begins a group: a node with all its results. */
 static mica_status begin_group(work *w, int32_t id, bool fused) {
   int32_t count = mica__node_results(node_at(w, id));
   int32_t *ids = calloc((size_t)count, sizeof *ids);
@@ -262,7 +262,8 @@ static mica_status begin_group(work *w, int32_t id, bool fused) {
   return MICA_OK;
 }
 
-/* The groups of a node's users that may be joined, each once, in the order of the users. */
+/* Lists the groups of a node's users that may be joined, each once, in the order of the users. Lists at most
+ * MOST_CANDIDATES of them and returns their number. */
 #define MOST_CANDIDATES 8
 static int32_t user_groups(const work *w, int32_t id, int32_t groups[MOST_CANDIDATES]) {
   int32_t count = 0;
@@ -284,8 +285,8 @@ static mica_status visit(work *w, int32_t id, bool fusion) {
   MICA_TRY(begin_group(w, id, !launched));
   int32_t own = w->group_count;
   if (launched && fusion && node->op->window && !(w->composites && w->composites->joined[id - 1])) {
-    /* A launch that shows its operands in windows of its result runs as a generated kernel of its own, unless that
-     * would have too many arguments. */
+    /* A launch with mica__op.window, such as a concatenation, copies each operand to a part of its result. It runs as a
+     * generated kernel of its own, unless that kernel would have too many arguments. */
     launched = !try_union(w, &id, 1);
     w->groups[own - 1].fused = !launched;
   }
@@ -296,14 +297,13 @@ static mica_status visit(work *w, int32_t id, bool fusion) {
   return MICA_OK;
 }
 
-/* Joins groups that read a value with as many elements as they have, if they form one kernel, so that it is read
- * once. */
+/* Joins groups that read value `id`, so that it is read once. Their kernel must have as many elements as the value. */
 static mica_status join_readers(work *w, int32_t id) {
   int32_t groups[MOST_CANDIDATES], count = user_groups(w, id, groups);
   for (int32_t i = 1; i < count; i++) {
     int32_t first = groups[0], other = groups[i];
     MICA_TRY(join(w, first, other, mica__node_count(node_at(w, id))));
-    /* Not joined: the next group may still fit this one. */
+    /* If the groups were not joined, tries the next group with `other` instead. */
     if (w->groups[other - 1].count) groups[0] = other;
   }
   return MICA_OK;
@@ -311,8 +311,8 @@ static mica_status join_readers(work *w, int32_t id) {
 
 /* --- values that are computed again where they are used --- */
 
-/* True if group g still forms one kernel that stores what others use, or if others use nothing of it. *stores is the
- * number of stored values. */
+/* True if group g still forms one kernel that stores the values that other groups use. *stores receives the number of
+ * these, which may be 0. */
 static bool still_emits(work *w, const group *g, int32_t *stores) {
   *stores = 0;
   for (int32_t i = 0; i < g->count; i++) w->trial[g->ids[i] - 1] = 1;
@@ -324,8 +324,8 @@ static bool still_emits(work *w, const group *g, int32_t *stores) {
   return good;
 }
 
-/* True if the node is stored in any case: it is in no fused group, is an output or assigned, is kept, or another group
- * reads it and does not recompute it. Recomputing a value from it does not add a value to be stored. */
+/* True if the node is stored in any case, so that recomputing from it stores nothing more. One of these holds: it is in
+ * no fused group, it is an output or assigned, `kept` marks it, or another group reads it and does not recompute it. */
 static bool is_stored_anyway(work *w, int32_t id) {
   int32_t g = w->group_of[id - 1];
   if (!g || !w->groups[g - 1].fused || w->wanted[id - 1] || w->kept[id - 1]) return true;
@@ -334,12 +334,12 @@ static bool is_stored_anyway(work *w, int32_t id) {
   return false;
 }
 
-/* A value to recompute: `ids` are this value and the values that it needs and that are not in memory; `small` are the
- * small values that these read. */
+/* A value to recompute. ids[0] is the value; the other ids are the operands, direct or indirect, that are not in memory
+ * and are recomputed with it. `small` are the small values that all these read. */
 typedef struct again {
   int32_t ids[AGAIN_NODES], small[4 * AGAIN_NODES];
   int32_t count, small_count, cost;
-  size_t bytes; /* that it reads, without small values */
+  size_t bytes; /* of the values in memory that a recomputation reads, without small ones */
 } again;
 
 /* True if storing `id` costs almost nothing compared with `beside`: a mean per row beside the elements of the row. */
@@ -347,7 +347,8 @@ static bool is_small(const work *w, int32_t id, int32_t beside) {
   return mica__node_bytes(node_at(w, id)) * SMALL_SHARE <= mica__node_bytes(node_at(w, beside));
 }
 
-/* Adds the value `id`, on the path to ids[0]; false if it cannot be recomputed cheaply. */
+/* Adds the value `id`, which is ids[0] or is needed to compute ids[0], and then its operands that are not in memory.
+ * False if they cannot be recomputed cheaply. */
 static bool note_again(work *w, int32_t id, again *a) {
   const mica__node *node = node_at(w, id);
   if (node->op->kind != MICA__OP_POINTWISE || w->wanted[id - 1] || a->count == AGAIN_NODES) return false;
@@ -369,8 +370,10 @@ static bool note_again(work *w, int32_t id, again *a) {
   return true;
 }
 
-/* True if recomputing a value is cheap: it takes little time, it reads no more bytes, from values that are in memory
- * anyway, than the value itself has, and all users are kernels that can recompute it. */
+/* True if recomputing a value is cheap:
+ * - the computation takes little time,
+ * - it reads only values that are in memory anyway, and no more bytes than the value itself has,
+ * - all users of the value are kernels that can recompute it. */
 static bool is_cheap_again(work *w, int32_t id, again *a) {
   const mica__node *node = node_at(w, id);
   bool elsewhere = false;
@@ -401,7 +404,6 @@ static void try_inlining(work *w, int32_t id) {
   for (int32_t i = 0; !good && i < a.count; i++) w->inlined[a.ids[i] - 1] = false;
   for (int32_t i = a.small_count - 1; !good && i >= 0; i--) w->kept[a.small[i] - 1] = kept[i];
   if (!good || !empty) return;
-  /* The group has nothing left to compute. */
   free(w->groups[own - 1].ids);
   w->groups[own - 1] = (group){0};
 }
@@ -415,13 +417,11 @@ static bool note_read(mica__step *step, int32_t id) {
   return true;
 }
 
-/* Begins a group for a view that is read from memory; its step copies the view. */
 static mica_status want_view(work *w, int32_t id) {
   if (node_at(w, id)->op->kind != MICA__OP_VIEW || w->group_of[id - 1]) return MICA_OK;
   return begin_group(w, id, true);
 }
 
-/* True if a launch must have memory for result r of node id. */
 static bool stores_result(const work *w, int32_t id, int32_t r) {
   const mica__node *node = node_at(w, id);
   bool used = mica__node_results(node) == 1 || w->wanted[id - 1 + r] || must_fill(node, r);
@@ -473,7 +473,7 @@ static mica_status step_of_kernel(work *w, const group *g, mica__step *step) {
   return MICA_OK;
 }
 
-/* Makes the steps of all groups. Views that they read from memory add groups at the end of the list. */
+/* If a step reads a view from memory, a group for the view is added at the end of the list. */
 static mica_status make_steps(work *w, mica__partition *partition) {
   partition->steps = calloc((size_t)w->count + 1, sizeof *partition->steps);
   if (!partition->steps) return mica__fail_nomem("a session");
@@ -492,8 +492,8 @@ static mica_status make_steps(work *w, mica__partition *partition) {
   return MICA_OK;
 }
 
-/* Makes steps not invariant if they read a value that every run computes, even an invariant one: a kernel that stores
- * an output may store such a value too. */
+/* Makes a step not invariant if it reads a value that is computed in every run. An invariant value is computed in every
+ * run if the kernel that stores it also stores an output. */
 static void mark_readers(mica__partition *partition) {
   for (bool changed = true; changed;) {
     changed = false;

@@ -19,7 +19,7 @@ typedef struct mica__step {
   uint32_t stores;  /* bit k: a kernel writes operand k, an op's launch writes result k */
   bool invariant;   /* what it stores is not an output and stays the same between runs */
   int32_t together; /* number of steps in its launch, from this step on (fused_batch.h); 0: the launch is its own */
-  /* by result: the parameter in whose memory the launch writes only changes; 0: none */
+  /* by result: the parameter that the launch updates in place, writing only the changes; 0: none */
   int32_t updated[MICA__UPDATES];
 } mica__step;
 
@@ -31,9 +31,9 @@ typedef struct mica__partition {
   int32_t *step_of; /* by id - 1: the step that stores the node, or -1 */
 } mica__partition;
 
-/* Groups the nodes that outputs and assignments need. Without fusion every node is a step, and only views are read
- * through. The steps are in no useful order. A concatenation whose operands are computed in its result's memory
- * (`composites`, may be NULL) is a launch of its op, which then has nothing to do. */
+/* Groups the nodes that outputs and assignments need into steps, in no particular order. Without fusion every node
+ * except views becomes a step of its own. A concatenation listed in `composites` (may be NULL) is still a step, but its
+ * launch copies nothing, because its operands are computed directly in the memory of its result. */
 mica_status mica__partition_make(const mica__template *template, bool fusion, const mica__composites *composites,
                                  mica__partition *partition);
 void mica__partition_free(mica__partition *partition);
@@ -41,14 +41,21 @@ void mica__partition_free(mica__partition *partition);
 /* Sets step_of for the nodes that the step stores. */
 void mica__step_note_stores(mica__partition *partition, int32_t at);
 
-/* Orders the steps. A step runs after those that store what it reads, and a parameter is written after all its readers.
- * MICA__ORDER_SOON steps run first, then steps that free at least the memory they take, as soon as they can, then
- * others in the order in which they were built, last steps that read a result of a host step in two halves. A launch
- * that updates a parameter to which its result is assigned, or each of a chain of such launches, gets `updated` if
- * nothing reads the old value afterwards. Kernels that only give parameters new values run when all else is done, or
- * when their operands hold much memory; equal ones share a launch (`together`). deferred[i] is set if assignment i
- * cannot overwrite the old value, because something that depends on the new value still reads the old one: then the new
- * value has memory of its own, and is copied after everything has run. */
+/* Orders the steps. A step runs after the steps that store the values it reads. A step that writes a parameter runs
+ * after all steps that read the old value. If several steps are ready, they run in this order:
+ * - steps with MICA__ORDER_SOON,
+ * - steps that free at least as much memory as they take,
+ * - other steps, in the order in which their nodes were built,
+ * - steps that read a result of a host step in two halves.
+ *
+ * Kernels that only compute new values of parameters wait until nothing else is ready, or until their operands hold
+ * much memory. Equal kernels of this kind share a launch (`together`).
+ *
+ * `updated` is set for a launch that updates a parameter in place, and for each launch of a chain of such updates. The
+ * result must be assigned to the parameter, and nothing may read the old value afterwards.
+ *
+ * deferred[i] is set if assignment i cannot overwrite the old value, because a step that depends on the new value still
+ * reads the old one. The new value then has memory of its own and is copied after all steps have run. */
 mica_status mica__partition_schedule(const mica__template *template, mica__partition *partition, bool *deferred);
 
 /* How an op's launch reads its operand k: *base is the node whose memory is read, at the returned access (over the
@@ -59,11 +66,11 @@ mica__access mica__partition_operand(const mica_graph *graph, const mica__node *
  * all of it, in order, through no other operand. 0: none. */
 int32_t mica__partition_updated(const mica_graph *graph, int32_t id);
 
-/* True if the op launches the node itself. */
+/* True if the node runs as a launch of its op, not as part of a generated kernel. */
 bool mica__node_is_launched(const mica__node *node);
 
-/* True if the step's kernel reads `from` only before it stores `to`, and the same element at every point, so that both
- * may share memory. */
+/* True if `from` and `to` may share memory. The step's kernel must read each element of `from` only to compute the same
+ * element of `to`, and before it stores that element. */
 bool mica__step_meets(const mica__step *step, int32_t from, int32_t to);
 
 /* The number of steps, from this one on, that form one launch. */

@@ -86,11 +86,12 @@ mica_status mica__plan_create(mica_session *session, const mica_shape *shapes, m
 
 /* --- recording --- */
 
-#define NEVER UINT64_MAX /* no possible count of changes */
+#define NEVER UINT64_MAX /* a count of changes that never occurs */
 
 typedef mica__recorder recorder;
 
-/* Wraps the result of an invariant step: a placeholder until the step's launches are known (recorder.h). */
+/* Makes a tensor for the result of an invariant step. Its buffer is a placeholder until the step's launches are known
+ * (recorder.h). */
 static mica_status wrap_derived(recorder *r, int32_t id, mica_tensor **out) {
   const mica__node *node = mica__graph_node(r->v->template.graph, id);
   mica_buffer **placeholder = &r->derived[id - 1];
@@ -133,7 +134,8 @@ static mica_queue *queue_of(const recorder *r, const mica__step *step) {
   return step->invariant ? r->prologue : r->recorder;
 }
 
-/* Records the kernel, or puts it into the bundle. */
+/* Records the launch of the step's kernel. If there is a bundle, only adds the kernel to it; the bundle is built as one
+ * program. */
 static mica_status record_kernel(recorder *r, const mica__step *step, mica__kernel_bundle *bundle) {
   mica_tensor *operands[MICA__FUSED_OPERANDS];
   const mica_tensor *const *given = (const mica_tensor *const *)operands;
@@ -142,7 +144,7 @@ static mica_status record_kernel(recorder *r, const mica__step *step, mica__kern
   return mica__fused_launch(queue_of(r, step), step->fused, given);
 }
 
-/* Records the launch that this step and those after it share, or puts its kernel into the bundle. */
+/* Records the launch that this step and the next ones share. If there is a bundle, only adds the kernel to it. */
 static mica_status record_batch(recorder *r, const mica__step *steps, mica__kernel_bundle *bundle) {
   mica_tensor *operands[MICA__BATCH_PARTS][MICA__FUSED_OPERANDS];
   mica__batch batch = {.count = steps->together};
@@ -156,7 +158,8 @@ static mica_status record_batch(recorder *r, const mica__step *steps, mica__kern
   return mica__fused_batch_launch(queue_of(r, steps), &batch);
 }
 
-/* Makes the operands of an op's launch as views of the memory that they read; NULL if only the shape matters. */
+/* Makes the operands of an op's launch as views of the memory that they read. Operands of which only the shape matters
+ * stay NULL. */
 static mica_status make_operands(recorder *r, const mica__node *node, mica_tensor **operands) {
   const mica_graph *graph = r->v->template.graph;
   for (int32_t k = 0; k < node->input_count; k++) {
@@ -171,7 +174,8 @@ static mica_status make_operands(recorder *r, const mica__node *node, mica_tenso
   return MICA_OK;
 }
 
-/* The inputs that no run changes, as bits. Held weights (mica__is_held) are in *held instead. */
+/* Returns as bits the inputs that stay the same in all runs, except held weights (mica__is_held), whose bits are set in
+ * *held. */
 static uint32_t constant_inputs(const recorder *r, const mica__node *node, uint32_t *held) {
   uint32_t constant = 0;
   for (int32_t k = 0; k < node->input_count && k < 32; k++) {
@@ -188,11 +192,12 @@ static uint32_t constant_inputs(const recorder *r, const mica__node *node, uint3
   return constant;
 }
 
-/* A value that a launch derives from an operand is lent to later launches (mica__op.lends) only if a step needs it
- * within this many steps, because its memory serves nothing else until then. */
+/* A launch may lend a value that it derives from an operand to later launches (mica__op.lends). It does so only if one
+ * of the next LENDING_STEPS steps uses the value, because the value's memory is occupied until then. */
 #define LENDING_STEPS 8
 
-/* True if the op of one of the next steps reads the value as an operand that lends (mica__op.lends). */
+/* True if the op of one of the next LENDING_STEPS steps has the value as an operand whose derived values it can borrow
+ * (mica__op.lends). */
 static bool is_awaited(const mica__partition *p, const mica__step *step, int32_t value) {
   const mica__step *end = p->steps + p->count;
   for (const mica__step *s = step + 1; s < end && s <= step + LENDING_STEPS; s++) {
@@ -204,8 +209,8 @@ static bool is_awaited(const mica__partition *p, const mica__step *step, int32_t
   return false;
 }
 
-/* The inputs whose derived values may be lent, as bits: values of the arena that a later step awaits. Nothing
- * overwrites them before their last reader. */
+/* Returns as bits the inputs whose derived values are kept for later launches. Such an input is a value in the arena,
+ * which is not overwritten before its last reader, and one of the next steps reads it too. */
 static uint32_t lent_inputs(const recorder *r, const mica__step *step, const mica__node *node) {
   uint32_t lent = 0;
   for (int32_t k = 0; k < node->input_count && k < 32 && !step->invariant; k++) {
@@ -256,7 +261,8 @@ static mica_status note_launches(recorder *r, size_t from, int32_t step) {
   return MICA_OK;
 }
 
-/* Ends a host step in two halves before its result is read. A host step of the prologue has already ended. */
+/* Records the second half of the host step that computes value `read`, if that host step has two halves and belongs to
+ * this queue. A host step of the prologue has already ended. */
 static mica_status end_host_step(recorder *r, mica_queue *queue, int32_t read) {
   const mica__partition *p = &r->v->partition;
   int32_t from = p->step_of[read - 1];
@@ -280,8 +286,8 @@ static mica_status record_step(recorder *r, int32_t index) {
   return note_launches(r, from, index);
 }
 
-/* Copies of 2 to this many floats share launches; for one element a generated kernel would have a row without
- * length. */
+/* Copies of values with 2 to this many floats share launches. A value of one element is copied alone, because a
+ * generated kernel would drop its only dimension. */
 #define FEW_ELEMENTS (1 << 20)
 
 static const mica__node *deferred_at(const mica__plan *v, int32_t i) {
@@ -309,7 +315,7 @@ int32_t mica__plan_copies(const mica__plan *v, int32_t first, int32_t list[MICA_
   return before % MICA__BATCH_PARTS ? 0 : count;
 }
 
-/* Describes the copy of a value to its parameter, as one row. */
+/* Describes the copy of a value to its parameter as a pointwise kernel over one dimension. */
 static mica_status copied_of(recorder *r, int32_t index, mica__fused *fused, const mica_tensor *operands[2]) {
   const mica__assignment a = r->v->template.assignments[index];
   const mica__node *node = mica__graph_node(r->v->template.graph, a.value);
@@ -326,7 +332,7 @@ static mica_status copied_of(recorder *r, int32_t index, mica__fused *fused, con
   return MICA_OK;
 }
 
-/* Records the launch that makes several copies, or puts its kernel into the bundle. */
+/* Records the launch that makes several copies. If there is a bundle, only adds the kernel to it. */
 static mica_status copy_together(recorder *r, const int32_t *list, int32_t count, mica__kernel_bundle *bundle) {
   const mica_tensor *operands[MICA__BATCH_PARTS][2];
   mica__fused *parts = calloc((size_t)count, sizeof *parts);
@@ -354,7 +360,7 @@ static mica_status copy_alone(recorder *r, int32_t index) {
   return status;
 }
 
-/* Records the deferred copies, after all steps; one launch makes many copies of one type. */
+/* Records the deferred copies. They run after all steps, and one launch makes many copies of the same type. */
 static mica_status record_copies(recorder *r, mica__kernel_bundle *bundle) {
   int32_t list[MICA__BATCH_PARTS];
   for (int32_t i = 0; i < r->v->template.assignment_count; i++) {
@@ -392,8 +398,9 @@ static mica_status allocate(mica_session *session, mica__plan *v) {
   return MICA_OK;
 }
 
-/* Makes the placeholders of outputs, and the plan's own memory for them unless all are bound. If the device has no room
- * for it, the caller may still bind them: the run makes it, or fails. */
+/* Makes the placeholders of outputs. Also allocates the plan's own memory for outputs, unless all of them are bound to
+ * tensors of the caller. If the device has no room for that memory, this is not an error yet: the caller may bind the
+ * outputs before the run, and otherwise the run tries again. */
 static mica_status make_outputs(mica_session *session, mica__plan *v) {
   int32_t count = v->template.output_count, bound = 0;
   if (!v->outputs) v->outputs = calloc((size_t)count + 1, sizeof *v->outputs);
@@ -445,8 +452,8 @@ static mica_status dry_run_all(recorder *r) {
   return record_copies(r, NULL);
 }
 
-/* Builds the programs that the launches need together, if that pays. What fails here fails again, and is reported, when
- * the launches are recorded. */
+/* Builds all programs that the launches need at once, if the engine builds ahead (build_ahead.h). Errors are ignored
+ * here: they occur again, and are reported, when the launches are recorded. */
 static void build_ahead(const recorder *real) {
   recorder r = *real;
   mica_engine *engine = r.session->engine;

@@ -1,4 +1,5 @@
-/* compile/plan.h: a session's graph for one set of input shapes: planned, and once recorded, ready to run. */
+/* compile/plan.h: the plan of a session's graph for one set of input shapes. A plan has memory and an order of steps;
+ * after it is recorded, it can run. */
 #ifndef MICA_COMPILE_PLAN_H
 #define MICA_COMPILE_PLAN_H
 
@@ -11,7 +12,7 @@
 
 #include <mica/session.h>
 
-/* A parameter or an input: it exists outside a run. */
+/* A parameter or an input of the graph. Its tensor exists before and after a run. */
 typedef struct mica__slot {
   char *name;
   mica__type type; /* as declared; an input's dimensions may be open */
@@ -22,13 +23,13 @@ typedef struct mica__slot {
 
 typedef struct mica__plan_input {
   int32_t node;             /* in the plan's template; 0 if nothing reads the input's elements */
-  mica_buffer *placeholder; /* represents it in the recording */
+  mica_buffer *placeholder; /* represents the input in the recording */
   mica_tensor *aligned;     /* copy of unaligned tensors; made when first needed */
 } mica__plan_input;
 
 typedef struct mica__plan_output {
-  mica_buffer *placeholder; /* represents it in the recording */
-  mica_tensor *own;         /* in the plan's results */
+  mica_buffer *placeholder; /* represents the output in the recording */
+  mica_tensor *own;         /* the output's tensor in the plan's own memory; NULL if not made */
   const mica_tensor *at;    /* where the recording writes; NULL until it is bound */
 } mica__plan_output;
 
@@ -44,24 +45,25 @@ typedef struct mica__plan {
   mica__template template;
   mica__partition partition;
   mica__memory memory;
-  bool *deferred; /* by assignment: copied at the end of the run */
+  bool *deferred; /* by assignment: the value is copied to the parameter at the end of the run */
   mica__plan_input *inputs;
   int32_t *parameters; /* by id - 1 of the template: the parameter's index in the session, or -1 */
   mica__slab_buffers arena, constants, results;
   mica__plan_output *outputs;
   mica__recording *recording; /* NULL until recorded */
-  /* The prologue: invariant steps, and launches that ops ask for (mica__exec.prologue), which depend only on constants
-   * and parameters. changes: the count of changes of unassigned parameters when it last ran. */
+  /* The prologue consists of invariant steps and of launches that ops ask for (mica__exec.prologue). Both depend only
+   * on constants and on parameters that no run assigns. `changes` is the sum of these parameters' change counts when
+   * the prologue last ran. */
   mica__recording *prologue;
   mica__plan_part *parts;
   size_t part_count;
   uint64_t changes;
-  uint64_t prologue_queue; /* the queue on which it last ran */
+  uint64_t prologue_queue; /* id of the queue on which the prologue last ran */
   int32_t *step_of_launch; /* by launch: the step, or -1 - assignment for copies (mica__plan_copies) */
 } mica__plan;
 
-/* The deferred assignments whose copies share the launch that assignment `first` begins: fills list and returns its
- * length; 0 if an earlier assignment's launch includes `first`. */
+/* Lists in list[] the deferred assignments whose copies share one launch with assignment `first`, and returns their
+ * number. Returns 0 if an earlier assignment's launch includes `first`. */
 int32_t mica__plan_copies(const mica__plan *plan, int32_t first, int32_t list[MICA__BATCH_PARTS]);
 
 struct mica_session {
@@ -91,14 +93,15 @@ mica_status mica__session_make_parameters(mica_session *session, const mica_grap
 mica_status mica__plan_create(mica_session *session, const mica_shape *shapes, mica__plan **plan);
 /* Builds kernels, allocates and records. Constants are uploaded on the queue. */
 mica_status mica__plan_record(mica_session *session, mica__plan *plan, mica_queue *queue);
-/* Adds the step, a host op, to the recorder exec->queue, with its index as number. */
+/* Records a step that is a host op on the recorder exec->queue. The step's index is its number in the recording. */
 mica_status mica__partition_record_host(const mica__partition *partition, const mica__step *step,
                                         const mica__exec *exec);
-/* Queues the parts of the prologue whose parameters have changed since they last ran, for any plan. */
+/* Queues those parts of the prologue whose parameters have changed since the part last ran, in this plan or another
+ * one. */
 mica_status mica__plan_run_prologue(mica_session *session, mica__plan *plan, mica_queue *queue);
 /* Queues one run. */
 mica_status mica__plan_run(mica_session *session, mica__plan *plan, mica_queue *queue);
-/* Drops the recording, because its parameters have moved. */
+/* Drops the recording. Called when parameters have moved to other memory. */
 void mica__plan_forget(mica__plan *plan);
 void mica__plan_destroy(mica_session *session, mica__plan *plan);
 
@@ -109,23 +112,23 @@ mica_status mica__session_find_plan(mica_session *session, mica_queue *queue, mi
 void mica__session_trim(mica_session *session, const mica__plan *keep);
 /* Bytes that the session's plans hold on the device; shared bytes count once. */
 uint64_t mica__session_plan_bytes(const mica_session *session);
-/* The bytes that the prologue of one of these plans fills. */
+/* Bytes on the device that the prologue of `plan` fills. */
 uint64_t mica__plan_derived_bytes(const mica_session *session, const mica__plan *plan);
 
 /* MICA_E_INVALID if session->feeds overlaps a bound output, unless both are one tensor and the session works in
  * place. */
 mica_status mica__session_check_feeds(const mica_session *session);
-/* MICA_E_INVALID if a feed overlaps an output in the plan's own memory, or a parameter that a run assigns: a late read
- * would see an early write. */
+/* MICA_E_INVALID if a feed overlaps an output in the plan's own memory, or a parameter that a run assigns. The run
+ * could otherwise overwrite elements of the feed before it has read them. */
 mica_status mica__plan_check_feeds(const mica_session *session, const mica__plan *plan);
-/* Allows feeds to be the tensors that outputs are bound to: for a graph of pointwise ops in one kernel, which reads
- * every element before it writes it. */
+/* Allows a feed to be the tensor that an output is bound to. Only for a graph of pointwise ops that run as one kernel,
+ * which reads every element before it writes it. */
 void mica__session_allow_in_place(mica_session *session);
 /* Makes the tensors of outputs in the plan's own memory, if they do not exist yet. */
 mica_status mica__plan_make_results(mica_session *session, mica__plan *plan);
 /* Binds the plan's recording to the tensors of its outputs; checks the bound ones. */
 mica_status mica__plan_bind_outputs(mica_session *session, mica__plan *plan);
-/* Copies the outputs that are bound to memory where kernels cannot write. */
+/* Copies outputs to the caller's bound tensors that are not aligned. Kernels cannot write to these directly. */
 mica_status mica__plan_copy_outputs(const mica_session *session, const mica__plan *plan, mica_queue *queue);
 
 #endif

@@ -52,7 +52,8 @@ uint64_t mica__session_plan_bytes(const mica_session *session) {
   return bytes;
 }
 
-/* True if there are too many plans, or too many bytes beyond those that dropping plans cannot free. */
+/* True if there are too many plans, or if they hold too many bytes. Bytes that dropping plans cannot free do not
+ * count. */
 static bool is_too_much(const mica_session *session) {
   uint64_t most = session->config.most_plan_bytes, count = 0;
   if (!most) most = mica_engine_device(session->engine)->global_bytes / SHARE_OF_MEMORY;
@@ -72,7 +73,7 @@ void mica__session_trim(mica_session *session, const mica__plan *keep) {
     if (!last) return;
     mica__plan *v = *last;
     *last = v->next;
-    /* Launches in flight retain their kernels, and their memory is not reused before they are done. */
+    /* Launches in flight retain their kernels, and the memory they use is not reused before they are done. */
     mica__plan_destroy(session, v);
   }
 }

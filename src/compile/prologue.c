@@ -12,12 +12,14 @@
 typedef struct making {
   mica__recorder *r;
   const mica__step *step;
-  mica_buffer **made; /* results of the step, then workspaces */
+  mica_buffer **made; /* placeholders of the step's results, then those of workspaces */
   size_t made_count;
-  mica_buffer **sources, **scratch; /* parameters; all other buffers that it names, in the order of the launches */
+  /* sources: the parameters that the launches read; scratch: all other buffers, in the order of the launches. Results,
+   * workspaces and constants are in neither list. */
+  mica_buffer **sources, **scratch;
   size_t source_count, scratch_count;
   mica__hash key;
-  bool unique; /* its inputs cannot be identified */
+  bool unique; /* an input cannot be identified, so no other part may have the same key */
 } making;
 
 void mica__prologue_begin(mica__recorder *r, const mica__step *step, mica__recorder_mark *from) {
@@ -49,8 +51,8 @@ static bool is_parameter(const making *p, const mica_buffer *buffer) {
   return false;
 }
 
-/* Hashes the content of the constant that contains element *first of a slab, if the step reads one, else returns false;
- * *first becomes the element within the constant. */
+/* Looks among the constants that the step reads for the one that contains element *first of a constant slab. If there
+ * is one, hashes its content, makes *first an index within the constant and returns true. Otherwise returns false. */
 static bool hash_constant(making *p, size_t slab, int64_t *first) {
   const mica__plan *v = p->r->v;
   for (int32_t i = 0; i < p->step->read_count; i++) {
@@ -75,7 +77,8 @@ static bool hash_constant(making *p, size_t slab, int64_t *first) {
   return false;
 }
 
-/* Hashes an operand of a launch. *at_first: its first element was counted from the start of a constant, not of the
+/* Hashes an operand of a launch that begins at element `first` of the buffer. If the operand is a constant, its
+ * position within the constant is hashed, and *at_first becomes true: the caller must not hash its position in the
  * buffer. */
 static mica_status hash_buffer(making *p, mica_buffer *buffer, int64_t first, bool *at_first) {
   const mica__plan *v = p->r->v;
@@ -156,7 +159,8 @@ static mica_status find_key(making *p, mica__recorder_mark from, mica__recorder_
   return MICA_OK;
 }
 
-/* Adds what the step reads: the operands of a host step are in no launch. */
+/* Adds the parameters that the step reads to the sources. A host step needs this because its operands are in no
+ * launch. */
 static mica_status add_sources_of_reads(making *p) {
   const mica__plan *v = p->r->v;
   for (int32_t i = 0; i < p->step->read_count; i++) {
@@ -246,7 +250,8 @@ mica_status mica__prologue_give(mica__recorder *r) {
 
 /* --- running --- */
 
-/* A sum of counts that only grow: it differs if any parameter that no run assigns may have changed. */
+/* The sum of the change counts of all parameters that no run assigns. Counts only grow, so an unchanged sum means that
+ * none of these parameters has changed. */
 static uint64_t parameter_changes(const mica_session *session) {
   uint64_t changes = 0;
   for (int32_t i = 0; i < session->parameter_count; i++)

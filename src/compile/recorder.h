@@ -1,10 +1,13 @@
 /* compile/recorder.h: a plan while its launches are recorded, and the parts of its prologue.
  *
- * The prologue is the work that runs need not repeat, because it depends only on constants and on parameters that no
- * run assigns: invariant steps, and what ops derive from such operands (mica__exec.prologue), such as weights in the
- * order that a kernel reads. The memory that a step fills there is a placeholder until its launches are known. The
- * launches tell how it is made and from what, and by that the memory is looked up (runtime/derived.h). So another plan,
- * or a session that shares the parameters, finds it instead of making it again. */
+ * The prologue is work that need not be repeated in each run, because it depends only on constants and on parameters
+ * that no run assigns. It consists of invariant steps and of values that ops derive from such operands
+ * (mica__exec.prologue), for example weights in the order that a kernel reads.
+ *
+ * While a step is recorded, the memory that it fills in the prologue is a placeholder. The recorded launches tell what
+ * is computed from which buffers, and a hash of this is the key under which the memory is looked up
+ * (runtime/derived.h). So another plan, or a session that shares the parameters, finds the memory instead of computing
+ * it again. */
 #ifndef MICA_COMPILE_RECORDER_H
 #define MICA_COMPILE_RECORDER_H
 
@@ -28,10 +31,11 @@ typedef struct mica__recorder {
   size_t given_count;
 } mica__recorder;
 
-/* Called before and after a step is recorded: what it added to the prologue, if anything, becomes a part of it. */
+/* Call these before and after a step is recorded. If the step added launches to the prologue, they become a part of
+ * it. */
 void mica__prologue_begin(mica__recorder *r, const mica__step *step, mica__recorder_mark *from);
 mica_status mica__prologue_end(mica__recorder *r, const mica__step *step, mica__recorder_mark from);
-/* Called when all is recorded and the recordings have ended: gives the placeholders memory. */
+/* Gives memory to the placeholders. Called when everything is recorded and the recordings have ended. */
 mica_status mica__prologue_give(mica__recorder *r);
 
 #endif

@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The most nodes of a tree: no op is written out with more. */
+/* The most nodes in a tree that is compared with the form of an op. No op's form has more. */
 #define MOST_INSIDE 64
 
 typedef struct rewriting {
   mica_graph *graph;
   const mica__template *template;
-  mica_engine *engine; /* launches suit its device; NULL before epilogues are fused */
+  mica_engine *engine; /* NULL in the pass before epilogues are fused, which finds only forms that suit every device */
   bool *needed;
   int32_t *users;
   void *attrs; /* room for the attributes of a found op */
@@ -60,8 +60,8 @@ static bool note_use(inside *in, int32_t id) {
   return true;
 }
 
-/* True if the tree can be removed: it belongs to one pass, and nothing outside needs a value inside it that would have
- * to be computed. */
+/* True if the tree can be removed. All its nodes must belong to one pass. Nodes outside the tree must not need a value
+ * inside it. Sources, views and nodes of ops with mica__op.kept may have such users, because they cost nothing. */
 static bool may_vanish(const rewriting *r, int32_t root, const int32_t *inputs, int32_t count) {
   inside in = {.id = {root}, .uses = {r->users[root - 1]}, .count = 1};
   for (int32_t i = 0; i < in.count; i++) {
@@ -79,14 +79,14 @@ static bool may_vanish(const rewriting *r, int32_t root, const int32_t *inputs, 
   return true;
 }
 
-/* True if all results of a node but the first are not needed. */
+/* True if only the first result of the node is needed. */
 static bool needs_one_result(const rewriting *r, int32_t id) {
   for (int32_t k = 1; k < mica__node_results(node_at(r, id)); k++)
     if (r->needed[id - 1 + k]) return false;
   return true;
 }
 
-/* True if the op, on these operands, has the root's results; may normalise r->attrs. */
+/* True if the op, on these operands, has results of the same number and types as the root; may normalise r->attrs. */
 static bool gives_type(const rewriting *r, const mica__op *op, int32_t root, const int32_t *inputs, int32_t count) {
   mica__type types[MICA__MATCH_INPUTS], results[MICA__MAX_RESULTS] = {0};
   const int32_t wanted = mica__node_results(node_at(r, root));

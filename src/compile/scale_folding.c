@@ -37,7 +37,9 @@ static bool asks(const mica_graph *graph, const mica__node *user, int32_t k, int
   return launch->op->scale(&fusion, operand, shape);
 }
 
-/* True if operand k of the user is a launch that can compute the user's result itself. */
+/* True if operand k of the user is a launch that can compute the user's result itself, by scaling one of its own
+ * operands. The factor and that operand must stay the same between runs, and nothing else may use the launch's
+ * result. */
 static bool is_scaled(const search *s, const mica__node *user, int32_t k) {
   int32_t id = user->inputs[k], operand = 0;
   const mica__node *launch = mica__graph_node(s->graph, id);

@@ -6,16 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pointwise steps that read only parameters and inputs, such as casts of weights to 16 bits, run first and share
- * launches if at least two steps read each result: the forward and the backward pass do, so that the results take
- * memory most of the time anyway. Updates of weights wait for others, to share a launch. While they wait, memory may
- * exceed its previous maximum only by 1 / WAITING_SHARE of the bytes of the parameters that a run assigns. */
+/* Some steps share launches with others of their kind.
+ * - Openings are pointwise steps that read only parameters and inputs, such as casts of weights to 16 bits. At least
+ *   two steps must read each result. Usually these are one of the forward and one of the backward pass, so the results
+ *   occupy memory for most of the run anyway. Openings run first.
+ * - Updates of weights wait until several can share a launch. While they wait, memory may exceed its previous maximum
+ *   by at most 1 / WAITING_SHARE of the bytes of the parameters that a run assigns. */
 #define WAITING_SHARE 16
 
-/* `first` must run before `second`, because it reads what `second` overwrites. */
+/* Step `first` must run before step `second`, because `first` reads what `second` overwrites. */
 typedef struct edge {
   int32_t first, second;
-  int32_t next_out, next_in; /* 1 + the next edge from `first`, and to `second`; 0: none */
+  int32_t next_out, next_in; /* 1 + the index of the next edge that leaves `first`, and that enters `second`; 0: none */
 } edge;
 
 /* A binary heap of steps, the smallest key first. */
@@ -28,21 +30,21 @@ typedef struct schedule {
   mica__partition *partition;
   edge *edges;
   int32_t edge_count, edge_capacity;
-  int32_t *out, *in;     /* by step: 1 + the first edge that leaves it, and that enters it */
+  int32_t *out, *in;     /* by step: 1 + the index of the first edge that leaves it, and that enters it; 0: none */
   int32_t *readers_of;   /* the steps that read each node, grouped by node */
-  int32_t *first_reader; /* by id - 1: index of the node's first reader; one more entry */
+  int32_t *first_reader; /* by id - 1: where its readers begin in readers_of; one more entry: their total */
   int32_t *waits;        /* by step: the number of steps and edges it waits for */
   int32_t *readers;      /* by id - 1: number of steps that have yet to read the node */
   bool *kept;            /* by id - 1: an output or assigned value, never freed */
   bool *done;            /* by step */
-  bool *shrinks;         /* by step: known to free at least what it takes */
+  bool *shrinks;         /* by step: it has been found to free at least as much memory as it takes */
   int32_t *rank;         /* by step: its number in an order that satisfies reads and edges */
   int32_t *seen, stamp;  /* by step: the last search that reached it */
   int32_t *stack;
   heap ready, ready_shrinking;
   heap ready_soon, ready_late; /* steps with MICA__ORDER_SOON; steps that read a host step in two halves */
-  /* Steps that may share a launch with others of their kind (mica__fused_alike): updates, which only store new values
-   * of parameters and wait until memory would grow too much or nothing else is ready, and openings, which run first.
+  /* Steps that may share a launch with others of their kind (mica__fused_alike) are of two sorts. Updates only store
+   * new values of parameters; they wait until memory would grow too much or nothing else is ready. Openings run first.
    * Both run kind by kind. */
   int32_t *kind;  /* by step: its kind, from 1; 0 for other steps */
   bool *opens;    /* by step: it is an opening */
@@ -52,9 +54,10 @@ typedef struct schedule {
   int32_t kinds;
   int32_t *round; /* by step: the round of updates in which it ran; 0 for openings */
   int32_t rounds;
-  heap waiting;      /* updates of the next round */
-  heap urgent;       /* openings and updates of this round, which run before all other steps */
-  double live, most; /* bytes of values: now, the maximum so far, and (spare) how far it may grow */
+  heap waiting; /* updates of the next round */
+  heap urgent;  /* openings and updates of this round, which run before all other steps */
+  double live,
+      most; /* bytes of live values: now, and the maximum so far; while updates wait, `spare` bytes more are allowed */
   double spare;
   mica__fused *one, *other; /* scratch */
 } schedule;
@@ -94,7 +97,7 @@ static int32_t heap_pop(const schedule *s, heap *h) {
   return top;
 }
 
-/* --- who waits for whom --- */
+/* --- dependencies between steps --- */
 
 static mica_status find_readers(schedule *s) {
   const mica__partition *p = s->partition;
@@ -174,8 +177,8 @@ static void push(schedule *s, int32_t step, int32_t lowest, int32_t *top) {
   s->stack[(*top)++] = step;
 }
 
-/* True if a reader of the parameter, other than `writer`, must run after `writer` because of what it reads, or of
- * edges. */
+/* True if a reader of the parameter, other than `writer`, must run after `writer`. A reader must do so if it depends on
+ * `writer`, directly or indirectly, through values that it reads or through edges. */
 static bool a_reader_comes_after(schedule *s, int32_t parameter, int32_t writer) {
   int32_t top = 0, lowest = s->rank[writer];
   s->stamp++;
@@ -206,7 +209,8 @@ static int32_t first_update(const schedule *s, mica__assignment a) {
   return 0;
 }
 
-/* Lets the writer run after all readers if it can; otherwise the assignment is deferred. */
+/* Makes the writer run after all readers of the parameter, if that causes no cycle. Otherwise the assignment is
+ * deferred. */
 static mica_status insert_assignment(schedule *s, mica__assignment a, bool *deferred) {
   int32_t update = first_update(s, a), writer = s->partition->step_of[(update ? update : a.value) - 1];
   const mica__step *step = &s->partition->steps[writer];
@@ -244,7 +248,8 @@ static bool is_temporary(const schedule *s, int32_t id) {
 
 /* --- updates --- */
 
-/* True if the step reads a result of a host step in two halves; the second half runs before the first reader. */
+/* True if the step reads a result of a host step in two halves. The host step's second half runs before its first
+ * reader. */
 static bool reads_what_has_begun(const schedule *s, const mica__step *step) {
   for (int32_t i = 0; i < step->read_count; i++) {
     int32_t from = s->partition->step_of[step->reads[i] - 1];
@@ -265,7 +270,7 @@ static bool only_updates(const schedule *s, const bool *in_place, int32_t at) {
   return any;
 }
 
-/* True if the step reads only what a run begins with, and at least two steps read each of its results. */
+/* True if the step reads only inputs, parameters and constants, and at least two steps read each of its results. */
 static bool is_opening(const schedule *s, int32_t at) {
   const mica__step *step = &s->partition->steps[at];
   for (int32_t i = 0; i < step->read_count; i++)
@@ -277,7 +282,8 @@ static bool is_opening(const schedule *s, int32_t at) {
   return step->read_count > 0 && s->in[at] == 0;
 }
 
-/* True if a backward pass computes openings again to save memory (mica_checkpoint); then results should not wait. */
+/* True if a backward pass computes openings again to save memory (mica_checkpoint). Running openings early would then
+ * undo the saving. */
 static bool repeats_openings(const schedule *s) {
   const mica__partition *p = s->partition;
   for (int32_t i = 0; i < p->count; i++)
@@ -286,7 +292,8 @@ static bool repeats_openings(const schedule *s) {
   return false;
 }
 
-/* The kind of the step whose simplified list is s->one; a new kind if no kind's first step has an equal list. */
+/* The kind of step `at`, whose simplified instructions are in s->one. It is an existing kind if the first step of that
+ * kind has equal instructions, else a new kind. */
 static int32_t kind_of(schedule *s, int32_t at, int32_t room) {
   const mica__step *step = &s->partition->steps[at];
   const mica__hash hash = mica__fused_batch_hash(s->one, step->operands);
@@ -328,7 +335,8 @@ static mica_status find_kinds(schedule *s, const mica__template *template, const
   return MICA_OK;
 }
 
-/* Decides which of the ordered steps share a launch: steps of a kind that ran one after the other, in equal shares. */
+/* Decides which of the ordered steps share a launch. Steps of one kind that follow each other are divided into as few
+ * launches as s->room allows, of nearly equal size. */
 static void share_launches(schedule *s, const int32_t *order) {
   mica__partition *p = s->partition;
   for (int32_t i = 0, n = 0; i < p->count; i += n) {
@@ -370,8 +378,8 @@ static void push_by_growth(schedule *s, int32_t step) {
   heap_push(s, s->shrinks[step] ? &s->ready_shrinking : &s->ready, step);
 }
 
-/* Steps that run soon or late, openings and updates have heaps of their own; `shrinks` keeps them out of the other
- * heaps. */
+/* Puts a ready step into its heap. Openings, updates, and steps that run soon or late have heaps of their own;
+ * `shrinks` is set for them so that look_again_at_last_reader does not put them into a second heap. */
 static void push_by_order(schedule *s, int32_t step) {
   if (s->kind[step]) {
     s->shrinks[step] = true;
@@ -393,12 +401,13 @@ static void look_again_at_last_reader(schedule *s, int32_t id) {
   for (int32_t r = s->first_reader[id - 1]; r < s->first_reader[id]; r++) {
     int32_t step = s->readers_of[r];
     if (s->done[step] || s->waits[step] > 0 || s->shrinks[step] || growth_of(s, step) > 0) continue;
-    s->shrinks[step] = true; /* it is skipped in the other heap */
+    s->shrinks[step] = true; /* choose() skips the step when it finds it in `ready` */
     heap_push(s, &s->ready_shrinking, step);
   }
 }
 
-/* The next step; -1 if updates must run first, or if nothing is ready, which would be a cycle. */
+/* Returns the next step that is neither an opening nor an update. Returns -1 if none is ready, or if only steps in
+ * ready_late are ready while updates wait. */
 static int32_t choose(schedule *s) {
   if (s->ready_soon.count > 0) return heap_pop(s, &s->ready_soon);
   while (s->ready_shrinking.count == 0 && s->ready.count > 0) {
@@ -409,7 +418,9 @@ static int32_t choose(schedule *s) {
   return s->ready_late.count > 0 && s->waiting.count == 0 ? heap_pop(s, &s->ready_late) : -1;
 }
 
-/* choose() including updates. Updates that become ready during a round wait for the next round. */
+/* Like choose(), but includes openings and updates. Openings run first. Waiting updates run when other steps would make
+ * memory grow too much, or when nothing else is ready. Updates that become ready during a round wait for the next
+ * round. */
 static int32_t choose_next(schedule *s) {
   int32_t next = s->urgent.count > 0 ? -1 : choose(s);
   if (s->waiting.count > 0 && next >= 0 && s->live + taken_by(s, next) > s->most + s->spare) {

@@ -69,8 +69,9 @@ static mica_status collect_slots(mica_session *session) {
   return find_needed(session);
 }
 
-/* Without open dimensions everything is known now, so kernels are built here rather than in the first run. Zeros and
- * constants must be in memory before another queue runs the session. */
+/* If no input that is needed has an open dimension (MICA_DYNAMIC), all shapes are known now. The plan is then made and
+ * its kernels are built here rather than in the first run. The queue is finished because the zeros of parameters and
+ * the constants must be in memory before another queue runs the session. */
 static mica_status compile_now(mica_session *session) {
   mica_queue *queue = mica_engine_queue(session->engine);
   for (int32_t i = 0; i < session->input_count; i++) {
@@ -216,7 +217,7 @@ mica_status mica_session_run(mica_session *session, mica_queue *queue, const mic
   MICA_TRY(mica__plan_bind_outputs(session, v));
   mica_status status = mica__plan_run(session, v, queue);
   if (status == MICA_OK) status = mica__plan_copy_outputs(session, v, queue);
-  /* Feeds may be outputs of the previous plan, which had to be kept until here. */
+  /* Only now may the previous plan be dropped, because feeds may be its outputs. */
   session->current = v;
   if (session->grown) mica__session_trim(session, v);
   return status;

@@ -104,8 +104,9 @@ static mica_status append(mica__slabs *slabs, const mica_session *session, int32
                     slot->name, bytes, (unsigned long long)device->max_buffer_bytes, device->name);
 }
 
-/* Makes zeroed memory for parameters that have none yet: those that runs assign, or with `assigned` false the others.
- * The two have separate memory, because changes are counted for a buffer as a whole (mica__tensor_changes). */
+/* Makes zeroed memory for the parameters marked in own[]: if `assigned`, for those that runs assign, otherwise for the
+ * others. The two groups have separate buffers, because changes are counted for a buffer as a whole
+ * (mica__tensor_changes). */
 static mica_status make_own(mica_session *session, bool assigned, const bool *own) {
   mica__slabs slabs = mica__slabs_of(session->engine);
   mica__slab_buffers memory = NULL;

@@ -11,7 +11,7 @@
 
 typedef struct mica__slabs {
   size_t step, align; /* step: the device's largest buffer, as a multiple of align */
-  size_t *bytes;      /* by slab: the end of its last value */
+  size_t *bytes;      /* bytes of each slab, up to the end of its last value */
   size_t count;
 } mica__slabs;
 
@@ -35,7 +35,8 @@ typedef mica_buffer **mica__slab_buffers;
 
 /* Makes the buffers that do not exist yet, and their list if it is NULL. */
 mica_status mica__slabs_allocate(const mica__slabs *slabs, mica_engine *engine, mica__slab_buffers *buffers);
-/* Takes buffers that do not exist yet from other slabs, if these are large enough. */
+/* Fills each missing entry i of *buffers with buffer i of another set of slabs, if that is large enough, and retains
+ * it. */
 mica_status mica__slabs_share(const mica__slabs *slabs, const mica__slabs *other, mica__slab_buffers from,
                               mica__slab_buffers *buffers);
 /* The buffer that holds the offset; *within receives the position in it. */

@@ -79,8 +79,8 @@ static int32_t *find_slot(sweep *s, const draft *d) {
   return &s->table[at];
 }
 
-/* Adds the draft, or finds an equal node. Inputs and parameters are never merged: they come from outside, and are
- * unique by their names, which the caller sets. */
+/* Adds the draft, or finds an equal node. Inputs and parameters are never merged: two of the same type still hold
+ * different tensors. */
 static mica_status put(sweep *s, const draft *d, int32_t *id) {
   bool merge = s->simplify && d->op != &mica__op_input && d->op != &mica__op_parameter;
   int32_t *slot = merge ? find_slot(s, d) : NULL, results = d->op->results ? d->op->results : 1;
@@ -105,7 +105,8 @@ static mica_status put(sweep *s, const draft *d, int32_t *id) {
   return MICA_OK;
 }
 
-/* Adds a constant, as `full` if all its elements are the same. */
+/* Adds a constant. When simplifying, adds it as `full` if all its elements are the same number, which a double holds
+ * exactly. */
 static mica_status put_constant(sweep *s, mica__type type, const void *data, int32_t *id) {
   draft d = {.op = &mica__op_constant, .types = {type}, .data = data};
   size_t size = mica_dtype_size(type.dtype);
@@ -269,8 +270,9 @@ static mica_status infer_again(const sweep *s, draft *d) {
   return status == MICA_OK ? MICA_OK : mica__fail_in(status, d->op->name);
 }
 
-/* Replaces inputs whose shape alone an op needs by constants, so that nothing is computed for them. This is also
- * done without simplification, where a kernel would otherwise read a value without memory. */
+/* If an op uses only the shape of an input, replaces the input by a constant of that shape, so that its elements are
+ * never computed. This is also done without simplification, because such an input may get no memory that a kernel could
+ * read. */
 static mica_status drop_unread(sweep *s, const mica__op *op, int32_t *inputs, int32_t input_count) {
   for (int32_t k = 0; k < input_count; k++) {
     const mica__node *node = mica__graph_node(s->out, inputs[k]);
@@ -287,8 +289,8 @@ static mica_status visit_op(sweep *s, const mica__node *node, int32_t *inputs, i
   d.inputs = inputs;
   MICA_TRY(mica__attrs_copy(d.op->attrs, node->attrs, &d.attrs));
   mica_status status = infer_again(s, &d);
-  /* infer_again has put what a sum needs of the second operand's shape into its attributes, so the operand is
-   * dropped. */
+  /* A sum may have a second operand, of which it uses only the shape. infer_again has written that shape into the
+   * attributes, so the operand is dropped. */
   if (d.op == &mica__op_sum) d.input_count = 1;
   if (status == MICA_OK) status = drop_unread(s, d.op, inputs, d.input_count);
   if (status == MICA_OK) status = make(s, &d, id);
@@ -321,7 +323,8 @@ static mica_status visit(sweep *s, int32_t source_id, const mica_shape *shapes) 
   return made->name ? MICA_OK : mica__fail_nomem("a name");
 }
 
-/* Makes sure that a value written to memory of its own has a node of its own. */
+/* An output or assigned value is written to memory of its own, so it needs a computed node that is no other output or
+ * assigned value. If it has none, adds a copy (stop_gradient) of it. */
 static mica_status claim(sweep *s, bool *claimed, int32_t *id) {
   const mica__node *node = mica__graph_node(s->out, *id);
   mica__op_kind kind = node->op->kind;
@@ -334,7 +337,7 @@ static mica_status claim(sweep *s, bool *claimed, int32_t *id) {
   return *id ? MICA_OK : s->out->status;
 }
 
-/* The value all of whose elements, in order, a chain of views shows; otherwise the view itself. */
+/* If a chain of views shows all elements of a value in their order, returns that value; otherwise the view itself. */
 static int32_t same_elements(const sweep *s, int32_t id) {
   int32_t base = 0;
   const mica__node *node = mica__graph_node(s->out, id);
@@ -350,7 +353,8 @@ static mica_status claim_results(sweep *s, const mica__template *source, mica__t
   mica_status status = MICA_OK;
   for (int32_t i = 0; status == MICA_OK && i < source->assignment_count; i++) {
     mica__assignment a = source->assignments[i];
-    /* A parameter takes the elements, in whatever shape they were computed. */
+    /* Only the order of the elements matters for an assignment, so the value may have another shape than the
+     * parameter. */
     a = (mica__assignment){s->map[a.parameter - 1], same_elements(s, s->map[a.value - 1])};
     status = claim(s, claimed, &a.value);
     template->assignments[template->assignment_count++] = a;

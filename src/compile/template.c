@@ -67,7 +67,8 @@ mica_status mica__template_copy_node(const mica_graph *graph, int32_t id, int32_
   return MICA_OK;
 }
 
-/* State of a clone: the needed nodes, the products that a launch computes, and the ids in the copy. */
+/* State of a clone, by id - 1. needed: the nodes to copy; scaled: the products that a launch computes
+ * (mica__template_find_scaled); map: the ids in the copy. */
 typedef struct cloning {
   const mica_graph *graph;
   bool *needed;

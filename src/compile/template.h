@@ -1,7 +1,9 @@
-/* compile/template.h: a graph prepared for planning: every shape known, only what is needed, simplified.
+/* compile/template.h: copies of a caller's graph that a session makes before it plans launches and memory. They have
+ * only the nodes that outputs and assignments need.
  *
- *   mica__template_clone        what a session keeps of the caller's graph, with channel factors moved into weights
- *   mica__template_specialise   that graph for the shapes of one run, simplified */
+ *   mica__template_clone        makes the copy that a session keeps, with channel factors moved into weights
+ *   mica__template_specialise   makes from it a copy for the input shapes of one run, in which all shapes are known,
+ *                               and simplifies that copy if the caller wants it */
 #ifndef MICA_COMPILE_TEMPLATE_H
 #define MICA_COMPILE_TEMPLATE_H
 
@@ -23,19 +25,21 @@ typedef struct mica__template {
 
 void mica__template_free(mica__template *template);
 
-/* Clones the part of the graph that the outputs and all assignments need. If `scale_folding`, factors of launches'
- * results that stay the same between runs are multiplied into an operand of the launch (mica__op.scale). */
+/* Clones the part of the graph that the outputs and all assignments need. If `scale_folding`, and a launch's result is
+ * multiplied by a factor that stays the same between runs, an operand of the launch is multiplied by the factor instead
+ * (mica__op.scale). */
 mica_status mica__template_clone(const mica_graph *graph, const mica_value *outputs, size_t output_count,
                                  bool scale_folding, mica__template *template);
 
 /* Copies the node and its results to out, and notes the copies in map, from the graph's ids to those in out (0: none).
- * Names are copied but not registered: inputs and parameters that must be found by name are made by their builders. */
+ * Names are copied too, but `out` does not register them for lookup by name. */
 mica_status mica__template_copy_node(const mica_graph *graph, int32_t id, int32_t *map, mica_graph *out);
 
 /* Sets invariant[id - 1] if the node is computed from constants and parameters only, so that it stays the same between
- * runs. Values with written[id - 1], and what is computed from them, are not invariant: each run writes outputs, and
- * parameters that are assigned. Results of held parameters (mica__is_held) or transient ops are not either, because
- * they would be kept. */
+ * runs. Two kinds of values are never invariant:
+ * - values with written[id - 1], such as outputs and assigned parameters, which each run writes, and everything
+ *   computed from them;
+ * - results of held parameters (mica__is_held) and of transient ops, because invariant values are kept in memory. */
 void mica__template_find_invariant(const mica_graph *graph, const bool *written, bool *invariant);
 
 /* Finds products of a launch's result that the launch itself can compute, from operands that stay the same between
@@ -44,9 +48,9 @@ void mica__template_find_invariant(const mica_graph *graph, const bool *written,
  * marked. */
 mica_status mica__template_find_scaled(const mica_graph *graph, const mica_value *outputs, size_t output_count,
                                        bool *needed, int32_t *scaled);
-/* Adds the launch to `out`, a copy of the graph, in place of the product `id`; *copy receives its id.
- * launch_operand: index of the product's operand that is the launch. map[i - 1] is the id in the copy for id i of
- * the graph. */
+/* Adds to `out`, a copy of the graph, the launch that computes product `id` itself. *copy receives the id of that
+ * launch in `out`. launch_operand is the index of the product's operand that is the launch. map[i - 1] is the id in
+ * `out` of node i of the graph. */
 mica_status mica__template_put_scaled(const mica_graph *graph, int32_t id, int32_t launch_operand, const int32_t *map,
                                       mica_graph *out, int32_t *copy);
 
@@ -57,24 +61,26 @@ mica_status mica__template_put_scaled(const mica_graph *graph, int32_t id, int32
 mica_status mica__template_specialise(const mica__template *source, const mica_shape *shapes, bool simplify,
                                       mica__template *template);
 
-/* Changes the template to inference in `dtype`, f16 or bf16, where that is enough: f32 values between products are
- * stored in it; see narrow.c. MICA_E_UNSUPPORTED if there are assignments. */
+/* Changes the template to inference in `dtype`, f16 or bf16. Only products, and the values between them, use that type;
+ * narrow.c has the rules. Fails with MICA_E_UNSUPPORTED if there are assignments. */
 mica_status mica__template_narrow(mica__template *template, mica_dtype dtype);
 
-/* Replaces trees that are written-out forms of ops (mica__op.match) by the ops, if nothing else needs the values
- * inside; the last step of specialising. With an engine, called after epilogues are fused, replaces trees of several
- * launches by one op that suits the engine's device (mica__op.match_launches). */
+/* Replaces trees of nodes by single ops, if nothing else needs the values inside a tree.
+ * - engine NULL: replaces written-out forms of ops (mica__op.match). This is the last step of specialising.
+ * - otherwise: replaces trees of several launches by one op that suits the engine's device (mica__op.match_launches).
+ *   Call it after epilogues are fused. */
 mica_status mica__template_rewrite(mica__template *template, mica_engine *engine);
 
 /* Lets launches compute the pointwise users of their results, if their ops can (mica__op.fuse_epilogue). */
 mica_status mica__template_fuse_epilogues(mica__template *template);
 
-/* Lets launches read and write values with channels last where they would else copy them (mica__op.layouts), and share
- * such copies; the last step before partitioning. On GPUs only. */
+/* Lets launches read and write values with channels last (mica__op.layouts) if each of them would otherwise reorder the
+ * values itself, and lets several launches share a reordered copy. Does nothing on CPUs. It is the last change to the
+ * template before partitioning. */
 mica_status mica__template_choose_layouts(mica__template *template, mica_engine *engine);
 
-/* The elements of a constant or full node as doubles, which the caller frees; NULL and MICA_OK if they are unknown or
- * too many; see fold.c. */
+/* The elements of a constant or full node as doubles, which the caller frees; NULL and MICA_OK for other nodes, for too
+ * many elements (fold.c), and for integers of magnitude 2^53 or more. */
 mica_status mica__template_values(const mica__node *node, double **values);
 /* Computes the elements of all results of a node on the host from constant inputs; types[r] is the type of result r.
  * All are NULL, with MICA_OK, if that is not possible. */

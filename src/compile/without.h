@@ -4,12 +4,18 @@
 
 #include <stdbool.h>
 
-/* Bit, text. What is switched off: MEMORY: values share the arena's memory; IN_PLACE: a result takes over an
- * operand's memory, and a parameter is written in place; REWRITE: written-out forms become ops; SCALES: factors move
- * into weights; EPILOGUES: launches compute their pointwise users; AGAIN: cheap values are recomputed where they are
- * used; TOGETHER: updates and casts of weights share launches; INVARIANT: what is the same in all runs is computed
- * once; SPLIT: long rows are walked in pieces; COMPOSITES: operands of a concatenation are computed in its result's
- * memory; CHANNELS_LAST: launches share copies with channels last. */
+/* Name and text of each part that can be switched off:
+ * - MEMORY: values share the arena's memory
+ * - IN_PLACE: a result takes over an operand's memory, and a parameter is written in place
+ * - REWRITE: written-out forms become ops
+ * - SCALES: factors move into weights
+ * - EPILOGUES: launches compute their pointwise users
+ * - AGAIN: cheap values are recomputed where they are used
+ * - TOGETHER: updates and casts of weights share launches
+ * - INVARIANT: values that are the same in all runs are computed once
+ * - SPLIT: long rows are walked in pieces
+ * - COMPOSITES: operands of a concatenation are computed in its result's memory
+ * - CHANNELS_LAST: launches share copies with channels last */
 #define MICA__WITHOUT_LIST(X)                                                                                          \
   X(MEMORY, "memory")                                                                                                  \
   X(IN_PLACE, "in_place")                                                                                              \
@@ -35,8 +41,8 @@ typedef enum mica__without {
 #undef MICA__WITHOUT_BIT
 } mica__without;
 
-/* Sets what sessions and plans made from now on do without: bits of mica__without; 0, the initial value: nothing. For
- * tests, while no other thread makes sessions. */
+/* Switches parts off for sessions and plans that are made from now on. `parts` joins bits of mica__without; 0, the
+ * initial value, switches nothing off. For tests, while no other thread makes sessions. */
 void mica__compile_without(unsigned parts);
 /* True if that part is switched off. */
 bool mica__is_without(mica__without part);
