@@ -177,14 +177,15 @@ static bool find_epsilon(const mica_graph *graph, int32_t variance, int32_t resu
   return false;
 }
 
-/* The layer with a weight that has this value as its result. */
+/* The layer that has a weight and whose result is this value; NULL: none. */
 static mica__layer *maker_of(mica_calibration *c, int32_t id) {
   for (size_t i = 0; i < c->layer_count; i++)
     if (c->layers[i].kind != MICA__LAYER_NORM && c->layers[i].result == id) return &c->layers[i];
   return NULL;
 }
 
-/* Stores a batch norm's name in the layer before it. The norm's operand has a smaller id than its parameters. */
+/* Stores a batch norm's name and epsilon in the layer before it. To find that layer, walks back from the norm's result
+ * to the norm's operand: the first node that was built before the norm's parameters. */
 static mica_status follow_norm(mica_calibration *c, const mica__layer *norm, const int32_t *users) {
   const mica_value mean = parameter_of(c->nn, norm->name, "running_mean"),
                    variance = parameter_of(c->nn, norm->name, "running_var");
@@ -198,7 +199,7 @@ static mica_status follow_norm(mica_calibration *c, const mica__layer *norm, con
   }
   mica__layer *layer = maker_of(c, x);
   if (!layer || users[x] != 1 || layer->norm) return MICA_OK;
-  /* Channels of a norm are on axis 1. */
+  /* A norm's channels are on axis 1, which is where a dense layer has its outputs only if its result has rank 2. */
   const bool fits = layer->kind == MICA__LAYER_CONV || mica__graph_node(c->graph, x)->type.shape.rank == 2;
   if (!fits || !find_epsilon(c->graph, variance.id, norm->result, &epsilon)) return MICA_OK;
   layer->norm = mica__strdup(norm->name);
@@ -213,7 +214,8 @@ static int32_t end_of(const mica_calibration *c, const mica__layer *layer) {
   return layer->result;
 }
 
-/* Finds the layer whose result, directly or after a ReLU, is used only by `layer`, and notes `layer` as its next. */
+/* Finds the layer whose result, after its norm and a ReLU if there are any, is used only by `layer`. Sets its `next` to
+ * the index of `layer`. */
 static void find_previous(mica_calibration *c, int32_t index, const int32_t *users) {
   const mica__layer *layer = &c->layers[index];
   if (layer->source < 0) return;
@@ -228,8 +230,8 @@ static void find_previous(mica_calibration *c, int32_t index, const int32_t *use
   }
 }
 
-/* The kind of a layer. A layer with a filter is a convolution if that op leads to its result, else a transposed one;
- * other layers keep their kind. */
+/* The kind of a layer. A layer with a filter is a convolution if a conv op lies on the path from its result back to its
+ * weight, otherwise a transposed convolution. Other layers keep their kind. */
 static mica__layer_kind kind_of(const mica_graph *graph, const mica__layer *layer) {
   if (layer->kind != MICA__LAYER_DENSE || layer->shown.weight.rank < 3) return layer->kind;
   for (int32_t id = layer->result; id > layer->weight;) {

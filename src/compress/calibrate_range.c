@@ -81,7 +81,7 @@ static double energy_of(const mica__histogram *h) {
   return sum;
 }
 
-/* The number of shares of the range to try, and the smallest one; they are evenly spaced. */
+/* choose_mse tries SHARES evenly spaced shares of the range, down to LEAST_SHARE. */
 #define SHARES 64
 #define LEAST_SHARE 0.1
 
@@ -102,7 +102,8 @@ static void choose_mse(const mica__histogram *h, double levels, double *low, dou
   }
 }
 
-/* The range that leaves out the share (1 - share) of all values at each end. */
+/* Narrows the range [*low, *high] so that about a fraction 1 - share of all values lies below it, and as much above
+ * it. */
 static void choose_percentile(const mica__histogram *h, double share, double *low, double *high) {
   const double most = h->total * (1 - share);
   double below = 0, above = 0;
@@ -122,8 +123,8 @@ static void choose_percentile(const mica__histogram *h, double share, double *lo
   if (*high <= 0 && *low >= 0) *high = (double)h->high, *low = (double)h->low;
 }
 
-/* The divergence between magnitudes clipped at `edge` bins and their quantisation to `levels` groups. Each group has
- * the mean of its non-empty bins. */
+/* The Kullback-Leibler divergence between the distribution of magnitudes, clipped at bin `edge`, and its quantisation
+ * to `levels` groups of bins. All non-empty bins of a group get the group's mean. */
 static double divergence(const double *magnitudes, int edge, int levels, double total) {
   double beyond = 0, sum = 0;
   for (int i = edge; i < HALF; i++) beyond += magnitudes[i];

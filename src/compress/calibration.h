@@ -34,7 +34,7 @@ typedef enum mica__layer_kind {
   MICA__LAYER_CONV,
   MICA__LAYER_TRANSPOSED, /* a transposed convolution */
   MICA__LAYER_TABLE,      /* an embedding */
-  MICA__LAYER_NORM,       /* has no weight to quantise; is not listed */
+  MICA__LAYER_NORM,       /* has no weight to quantise, so mica__calibration_layer skips it */
 } mica__layer_kind;
 
 typedef struct mica__layer {
@@ -45,9 +45,9 @@ typedef struct mica__layer {
   bool plain;             /* the layer cannot take a bias */
   const char *stays;      /* reason to keep it in f32; NULL: none */
   int32_t weight, result; /* ids */
-  int32_t source;         /* -1: none */
-  int32_t next;           /* layer whose only input is this one's result after a ReLU; -1: none */
-  double epsilon;         /* of the norm */
+  int32_t source;         /* index of the source of its input; -1: none */
+  int32_t next;   /* index of the layer whose input is this one's result after its norm and a ReLU, if any; -1: none */
+  double epsilon; /* of the norm */
 } mica__layer;
 
 struct mica_calibration {
@@ -67,14 +67,15 @@ void mica__histogram_add(mica__histogram *histogram, const float *x, size_t coun
 mica_status mica__histogram_range(const mica__histogram *histogram, mica_calibration_method method, double percentile,
                                   int32_t bits, double *low, double *high, double *decibel);
 
-/* Creates a calibration from a list of layers, without a hook. It takes over the list with its names and norms. Each
- * layer's `source` must be below `sources`; the values of sources stay null. */
+/* Creates a calibration from a list of layers, without a hook. On success it takes over the list with its names and
+ * norms. Each layer's `source` must be below `sources`; the values of sources stay null. */
 MICA__SHARED mica_status mica__calibration_of(mica__layer *layers, size_t count, size_t sources,
                                               mica_calibration **calibration);
-/* Adds an f32 tensor to a source's measurements. The rank of its layers' weights determines the channel axis. */
+/* Adds an f32 tensor to a source's measurements. The channels are its last axis or, if convolutions read the source,
+ * the axis that follows from the rank of their weights. */
 MICA__SHARED mica_status mica__calibration_add(mica_calibration *calibration, size_t source, const mica_tensor *tensor);
 
-/* The listed layers in order, without norms; NULL after the last one. */
+/* Layer `index` of the layers that are not norms, in the order of the network; NULL after the last one. */
 const mica__layer *mica__calibration_layer(const mica_calibration *calibration, size_t index);
 
 #endif

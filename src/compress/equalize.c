@@ -14,7 +14,7 @@
 typedef struct pair {
   const mica__layer *first, *second;
   float *w1, *w2;
-  double *factor1, *factor2, *term; /* of norms; NULL: none */
+  double *factor1, *factor2, *term; /* per channel: factors of both norms and term of the first; NULL: no norm */
 } pair;
 
 static void drop(pair *p) {
@@ -108,7 +108,7 @@ static void multiply(const pair *p, float *w2, int64_t c, double s) {
 static mica_status equalize(const mica_safetensors *file, const mica__tensors *t, pair *p) {
   double *unused = NULL;
   float *w1 = floats_of(t, p->first->name, "weight"), *w2 = floats_of(t, p->second->name, "weight");
-  /* A norm without a factor cannot be changed. */
+  /* If the file has no "weight" of the norm, there is no factor that could be changed. */
   if (p->first->norm && !floats_of(t, p->first->norm, "weight")) return MICA_OK;
   if (!w1 || !w2)
     return mica__fail(MICA_E_FORMAT, "the file lacks f32 weights of '%s'", (w1 ? p->second : p->first)->name);

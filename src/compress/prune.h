@@ -28,7 +28,7 @@ typedef struct mica__prune_parameter {
 /* A product. Its cost depends on the remaining channels of its result and of the axis that it sums over. */
 typedef struct mica__prune_cost {
   double flops;
-  const int32_t *out, *in; /* NULL: these channels stay */
+  const int32_t *out, *in; /* atoms of the result's channels and of the axis summed over; NULL: all channels stay */
   int64_t outs, ins;
 } mica__prune_cost;
 
@@ -38,7 +38,7 @@ struct mica_pruning {
   size_t output_count;
   mica__prune_parameter *parameters;
   size_t parameter_count;
-  int32_t *parent; /* of atoms */
+  int32_t *parent; /* of each atom, for union-find */
   int32_t atom_count;
   mica__labels *labels; /* by value id - 1; only during the walk */
   mica__type *types;    /* by value id - 1, for one sample; only during the walk */
@@ -60,7 +60,8 @@ struct mica_pruning {
 /* The class of an atom, named by its smallest atom; 0: it stays. */
 int32_t mica__prune_root(const mica_pruning *pruning, int32_t atom);
 /* Checks that this number of cuts, in equal steps, can reach this share of the FLOPs. MICA_E_STATE: it cannot; the
- * message is the one that mica_pruning_cut would give for the last cut. Uses the current scores; removes nothing. */
+ * message is the one that mica_pruning_cut would give for the last cut. Uses the current scores and removes nothing.
+ * Call it before any channel has been removed. */
 MICA__SHARED mica_status mica__pruning_foresee(mica_pruning *pruning, double share, int64_t cuts);
 /* Walks through the graph: labels all values, joins atoms, and records costs. */
 mica_status mica__prune_walk(mica_pruning *pruning);

@@ -113,7 +113,7 @@ static void visit_pointwise(visit *v) {
   }
 }
 
-/* Without some channels, a sum over channels would have another value, so they stay. */
+/* A sum over channels changes if some of them are removed, so a reduced axis cannot be cut. */
 static void visit_reduce(visit *v) {
   const mica__reduce_attrs *attrs = v->node->attrs;
   int32_t to = 0;
@@ -130,8 +130,9 @@ static void visit_transpose(visit *v) {
   for (int32_t a = 0; a < shape_of(v->node).rank; a++) v->out->axis[a] = v->of[0]->axis[axes[a]];
 }
 
-/* Merges axes [from, to) of the operand into one axis of the result. A channel is a block with all indices of the axes
- * after it. */
+/* Merges axes [from, to) of the operand into one axis of the result. If more than one of them has labels, all of them
+ * stay. If the result's axis has index i, the labelled axis has index i / behind % its extent, where `behind` is the
+ * product of the extents after it. */
 static void merge(visit *v, int32_t from, int32_t to, int32_t axis) {
   const mica_shape in = shape_of(v->in[0]), out = shape_of(v->node);
   int32_t labelled = -1, count = 0;
@@ -152,7 +153,7 @@ static void merge(visit *v, int32_t from, int32_t to, int32_t axis) {
   v->out->axis[axis] = labels;
 }
 
-/* Splits columns (B, T, n size) into heads (B, T, n, size): a head can only be removed whole. */
+/* Splits columns (B, T, n * size) into heads (B, T, n, size). A head can only be removed whole. */
 static void split_heads(visit *v) {
   const mica_shape in = shape_of(v->in[0]), out = shape_of(v->node);
   const int64_t n = out.dim[2], size = out.dim[3];
@@ -172,8 +173,8 @@ static void split_heads(visit *v) {
   v->out->axis[2] = labels;
 }
 
-/* True if the node has this mark (ir/graph.h). The mark says that the function that builds the network will count
- * the heads, or the sections of a layer's columns, anew. */
+/* True if the node has this mark (ir/graph.h). A marked reshape or slice adapts to removed channels: when the pruned
+ * network is built, its number of heads, or the size of its section of columns, is computed from the smaller weight. */
 static bool is_marked(const mica__node *node, const char *name) {
   return node->mark && !strcmp(node->mark->name, name);
 }
@@ -197,8 +198,9 @@ static void match(visit *v, int32_t from, int32_t to, int32_t first, int32_t las
     for (int32_t a = from; a < to; a++) fix_axis(v, v->in[0], v->of[0], a);
 }
 
-/* Matches runs of axes with equal numbers of elements, from left to right, for one sample. Extents that are equal by
- * chance are told apart by the axes before them. */
+/* Matches the operand's axes with the result's axes, for a batch of one sample. Collects a run of axes of each, from
+ * left to right, until the two runs have the same number of elements. match() handles the two runs, and then the next
+ * runs begin. */
 static void visit_reshape(visit *v) {
   if (is_marked(v->node, MICA__MARK_HEADS)) {
     split_heads(v);
@@ -234,7 +236,7 @@ static void visit_slice(visit *v) {
     v->short_of_memory = v->short_of_memory || !labels;
     for (int64_t i = 0; labels && i < out.dim[a]; i++) labels[i] = from[begin + i * step[a]];
     v->out->axis[a] = labels;
-    /* The network's function has fixed positions here; cutting this axis would shift them. */
+    /* The function that builds the network slices this axis at fixed positions, which removed channels would shift. */
     if (out.dim[a] != in.dim[a] && !is_marked(v->node, MICA__MARK_SECTION)) fix(v->p, from, in.dim[a]);
   }
 }
@@ -286,7 +288,9 @@ static void fix_window(visit *v) {
   fix_spatial(v, 1);
 }
 
-/* Channel j of each group is channel j of the weight. The filters of all groups are joined in the same way. */
+/* In a grouped convolution, channel j of every group is multiplied by channel j of the weight, so the channels j of all
+ * groups are removed together. Likewise, the filters j of all groups are removed together. In a depthwise convolution,
+ * a channel is removed together with its own filters. */
 static void visit_conv(visit *v) {
   const int64_t groups = attribute(v->node, "groups");
   const mica_shape w = shape_of(v->in[1]);
@@ -361,7 +365,7 @@ static void join_gates(visit *v, const int32_t *rows, int64_t count, const int32
 }
 
 /* A unit of a recurrent layer has a row per gate, a column of the recurrent weight, and the states of all directions.
- * Initial states and peepholes stay. */
+ * In a layer with initial states or peepholes, all units stay. */
 static void visit_rnn(visit *v) {
   const int64_t present = attribute(v->node, "present");
   const mica_shape w = shape_of(v->in[MICA__RNN_W]);
@@ -418,7 +422,7 @@ static void visit_node(visit *v) {
     visit_copy(v);
     return;
   }
-  /* Other results were labelled with their node. */
+  /* The further results of a node were labelled when the node was visited. */
   if (op->kind == MICA__OP_SHAPE || op == &mica__op_result) return;
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
     if (!strcmp(op->name, rules[i].op)) {
@@ -440,7 +444,8 @@ static mica_status label_parameters(mica_pruning *p) {
     for (int32_t a = 0; a < parameter->shape.rank; a++) {
       int32_t *labels = parameter->shape.dim[a] > 1 ? block(p, parameter->shape.dim[a]) : NULL;
       if (parameter->shape.dim[a] > 1 && !labels) return mica__fail_nomem("pruning groups");
-      /* An axis of extent 1 is broadcast, belongs to a depthwise filter, or has the last remaining channel. */
+      /* An axis of extent 1 is broadcast, belongs to a depthwise filter, or has the last remaining channel, so it
+       * stays. */
       if (parameter->shape.dim[a] == 1) join(p, 0, parameter->first[a]);
       for (int64_t k = 0; labels && k < parameter->shape.dim[a]; k++) labels[k] = parameter->first[a] + (int32_t)k;
       p->labels[parameter->id - 1].axis[a] = labels;
@@ -462,7 +467,7 @@ static mica_status fix_unread(mica_pruning *p) {
     const mica__node *node = mica__graph_node(p->graph, id);
     for (int32_t k = 0; node->op != &mica__op_result && k < node->input_count; k++) read[node->inputs[k]] = true;
   }
-  for (int pass = 0; pass < 2; pass++) /* pass 0: from results to their node; pass 1: back */
+  for (int pass = 0; pass < 2; pass++) /* pass 0: a node is read if a result of it is; pass 1: so are all its results */
     for (int32_t id = 1; id <= p->graph->count; id++) {
       const int32_t maker = id - mica__graph_node(p->graph, id)->result;
       if (read[pass ? maker : id]) read[pass ? id : maker] = true;

@@ -5,12 +5,12 @@
 #include "base/shared.h"
 #include "compress/calibration.h"
 
-/* Metadata keys of a quantised file: the bits of weights; and "mica.input.LAYER", which names the layer whose quantised
- * input LAYER uses. */
+/* Metadata keys of a quantised file. The value of "mica.quantized" is the number of bits of the weights. The value of
+ * "mica.input.LAYER" is the name of the layer whose quantised input LAYER uses. */
 #define MICA__QUANTIZED "mica.quantized"
 #define MICA__SAME_INPUT "mica.input."
 
-/* Treatment of a layer. */
+/* How a layer is quantised. */
 typedef struct mica__quantize_choice {
   const mica__layer *layer;
   int32_t bits; /* of the weight; 0: it stays float */
@@ -32,14 +32,16 @@ MICA__SHARED mica_status mica__choose_layers(const mica_calibration *calibration
 /* True if all measured inputs of a layer were 0, for example after a dead ReLU; then it has no range. */
 bool mica__layer_is_idle(const mica_calibration_layer *layer);
 
-/* Elements per output. */
+/* Number of weight elements per output. */
 int64_t mica__row_of(mica_shape weight);
-/* The largest integer: 127 or 7. Weights are quantised symmetrically. */
+/* The largest quantised weight: 127 for 8 bits, 7 for 4 bits. The smallest is its negative. */
 static inline double mica__most_step(int32_t bits) { return bits == 8 ? 127 : 7; }
-/* The step for these numbers. 8 bits: from the largest; 4 bits: with the least squared error. 0 if all are 0; not
- * finite if a number is not. */
+/* Returns the step for these numbers. With 8 bits, it follows from the largest magnitude; with 4 bits, it is the step
+ * with the least squared error among several tried. Returns 0 if all numbers are 0, and a value that is not finite if a
+ * number is not finite. */
 double mica__weight_step(const float *w, int64_t count, int32_t bits);
-/* Nearest integer in range. */
+/* x / step rounded to the nearest integer, and limited to what `bits` bits can hold (mica__most_step); 0 if step is
+ * 0. */
 int32_t mica__rounded(double x, double step, int32_t bits);
 
 /* Allocates "layer.what"; NULL if memory is short. */
@@ -57,10 +59,12 @@ typedef struct mica__float_weights {
 mica_status mica__read_floats(const mica__float_weights *file, const char *layer, const char *what, mica_shape shape,
                               float **out);
 
-/* Factor and term per channel of the batch norm after a layer, from its statistics; the caller frees them. */
+/* The batch norm after a layer as y = factor * x + term, per channel, computed from its statistics. The caller frees
+ * both arrays. */
 mica_status mica__read_norm(const mica__float_weights *file, const mica__layer *layer, double **factor, double **term);
 
-/* Tensors of a file to write. `borrowed` ones point into another file; others own name and data. */
+/* Tensors of a file to write. If owned[i] is false, name and data of list[i] point into another file; otherwise they
+ * are freed with the list. */
 typedef struct mica__tensors {
   mica_safetensors_entry *list;
   bool *owned;
@@ -75,7 +79,8 @@ MICA__SHARED const mica_safetensors_entry *mica__tensors_find(const mica__tensor
 bool mica__tensors_have(const mica__tensors *tensors, const char *name);
 MICA__SHARED void mica__tensors_free(mica__tensors *tensors);
 
-/* The tensors that mica_quantize_weights writes for the chosen layers, and its report (may be NULL). */
+/* Makes the tensors that mica_quantize_weights writes for the chosen layers, and adds a table of the layers to the
+ * report, which may be NULL. */
 MICA__SHARED mica_status mica__quantize_tensors(const mica_calibration *calibration,
                                                 const mica__quantize_choices *choices, const mica__float_weights *given,
                                                 mica__tensors *tensors, mica_report *report);

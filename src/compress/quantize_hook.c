@@ -167,7 +167,8 @@ static mica_value parameter_of(const mica_nn *nn, const char *layer, const char 
   return value;
 }
 
-/* The value in its quantised form if another layer has quantised it; else null. */
+/* If another layer has quantised the value x, returns its dequantised value, which can be used instead of x; else
+ * null. */
 static mica_value quantized_before(mica_value x) {
   const mica_graph *graph = x.graph;
   const int32_t behind = mica__pattern_behind(graph, x.id);
@@ -218,7 +219,8 @@ static mica_value integer_weight(const entry *e, mica_nn *nn, mica_value w) {
   return as(mica_dequantize(q, scale, (mica_value){0}, &how), mica_value_dtype(w));
 }
 
-/* True if the file has no statistics of this batch norm, because the norm was folded into the layer before it. */
+/* True if the file has no statistics of this batch norm, because the norm was folded into the layer before it. *mean
+ * receives the norm's "running_mean"; the result is false if it does not exist. */
 static bool is_folded(const mica_quantizer *q, const mica_nn *nn, const char *norm, mica_value *mean) {
   for (size_t i = 0; i < q->statistics_count; i++)
     if (!strcmp(q->statistics[i], norm)) return false;
@@ -245,8 +247,8 @@ static mica_value integer_result(const mica_quantizer *q, const entry *e, mica_n
   if (!e->bias || !mica_value_is_null(parameter_of(nn, layer, "bias"))) return y;
   mica_shape shape = mica_value_shape(y), along = MICA_SHAPE(e->shape.dim[0]);
   mica_value bias = as(mica_nn_state_of(nn, "bias", MICA_F32, along, 0), mica_value_dtype(y));
-  /* Filters of a convolution are on axis 1. The file's packed weight looks like a dense layer's, so the rank is the
-   * network's. */
+  /* A convolution's filters are on axis 1 of its result, a dense layer's outputs on the last axis. The rank of the
+   * network's weight tells them apart, because the file's packed weight always has two axes. */
   const mica_shape weight = mica_value_shape(parameter_of(nn, layer, "weight"));
   if (weight.rank > 2)
     for (along.rank = shape.rank - 1; shape.rank > 2; shape.rank--) along.dim[shape.rank - 2] = 1;

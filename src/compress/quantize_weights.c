@@ -15,7 +15,7 @@ typedef struct work {
   float *steps;    /* (outputs, groups) */
   bool learned;
   double noise, energy;      /* sums of squared rounding errors, and of squared weights */
-  double low, high, decibel; /* of the input */
+  double low, high, decibel; /* range and signal-to-noise ratio of the input */
 } work;
 
 static mica_shape outputs_of(const work *k) { return MICA_SHAPE(k->outputs); }
@@ -161,8 +161,9 @@ static mica_status add_input(mica__tensors *t, const work *k, float scale, int z
   return mica__tensors_add(t, mica__part_of(name, "input_zero"), MICA_U8, MICA_SCALAR, data, 1);
 }
 
-/* Chooses the range of a quantised input, for 256 steps, or takes the learned step. Adds scale and zero point to the
- * tensors, unless the range is chosen and an earlier layer reads the same input. */
+/* Computes the scale and zero point of a quantised input, which has 256 steps. They follow from the learned step, if
+ * the file has one, or else from a range that is chosen from the calibration. Adds them to the tensors. An exception:
+ * if the range was chosen and an earlier layer reads the same input, that layer's tensors are used. */
 static mica_status choose_input(const mica_calibration *c, const mica__quantize_choices *all,
                                 const mica__float_weights *file, size_t index, mica__tensors *t, work *k) {
   const mica__layer *layer = k->choice->layer;
@@ -294,8 +295,8 @@ static mica_status convert_layer(const mica_calibration *c, const mica__quantize
                            (size_t)k->outputs * sizeof *bias);
 }
 
-/* True if the quantised file does without the tensor: the weight or a step of a quantised layer, or anything of a
- * folded norm. */
+/* True if the tensor is not copied into the quantised file: it is the weight or a step of a quantised layer, or belongs
+ * to a norm that was folded into one. */
 static bool is_replaced(const mica__quantize_choices *all, const char *name) {
   static const char *const steps[] = {"weight", "weight_step", "input_step"};
   for (size_t i = 0; i < all->count; i++) {
@@ -366,7 +367,7 @@ mica_status mica__quantize_tensors(const mica_calibration *c, const mica__quanti
   return status;
 }
 
-/* Converts steps to bf16 if all of them are exact in bf16. */
+/* Converts a tensor of steps to bf16 if all its steps are exact in bf16. */
 static void narrow_steps(mica__tensors *t) {
   static const char what[] = ".weight_scale";
   for (size_t i = 0; i < t->count; i++) {
