@@ -11,13 +11,13 @@
 
 /* The colour of the border around a picture that does not fill its frame. */
 #define GREY 114
-/* Boxes may exceed their picture by this many pixels: files that count pixels from 0 where their format counts from 1
- * have such boxes. */
+/* Boxes may exceed their picture by this many pixels. The error is common: some formats count pixels from 1, and some
+ * files of these formats count from 0. */
 #define SLACK 1.0
-/* The sides of detectors' inputs are multiples of their coarsest stride. */
+/* The sides of a detector's input are multiples of 32, the number of pixels per cell of its smallest feature map. */
 #define MULTIPLE 32
 #define MOST_SIDE 32768
-/* Classes that a summary names. */
+/* The most classes that a summary lists by name. */
 #define NAMED 20
 #define MOST_BOXES ((size_t)1 << 28)
 
@@ -167,7 +167,8 @@ static int compare_names(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Replaces the class of each box by its name's index in a sorted list. */
+/* Sets each box's class to the index of the class name in the sorted list b->names. before[i] is the name of class i in
+ * the old numbering. */
 static void renumber(mica__boxed *b, char *const *before) {
   for (size_t i = 0; i < b->box_count; i++) {
     char **at = bsearch(&before[b->labels[i]], b->names, (size_t)b->class_count, sizeof *b->names, compare_names);

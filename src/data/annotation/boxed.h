@@ -35,19 +35,21 @@ mica_status mica__boxed_class(mica__boxed *b, const char *name, int32_t *class_i
 void mica__boxed_leave_out(mica__boxed *b, size_t count);
 /* Sorts classes by their names. */
 void mica__boxed_sort_classes(mica__boxed *b);
-/* Adds the columns that mica/data.h describes to the store. With config->like, classes are matched by name, and a class
- * that it does not have is MICA_E_FORMAT. */
+/* Adds the columns that mica/data.h describes to the store. With config->like, classes are matched by name; a class
+ * that config->like does not have is MICA_E_FORMAT. */
 mica_status mica__boxed_finish(mica__boxed *b, const mica_dataset_config *config, mica__store *store);
 
-/* Where a picture of this size is placed in height x width: its corner (left, top), and a horizontal and a vertical
- * scale. These differ because sides are rounded to whole pixels. */
+/* The position of a picture of from_width x from_height pixels that is scaled to fit into width x height pixels: size
+ * and top left corner in pixels, and the horizontal and vertical scale. The two scales differ slightly, because the
+ * scaled size is rounded to whole pixels. */
 typedef struct mica__placement {
   double scale[2];
   int32_t left, top, width, height;
 } mica__placement;
 mica__placement mica__placement_of(int64_t from_width, int64_t from_height, int64_t width, int64_t height);
 
-/* Reads a picture file into planes (C, H, W); *from_width and *from_height receive the file's own size. */
+/* Reads a picture file, scales it to fit (mica__placement_of) and writes it with a grey border into planes (C, H, W);
+ * *from_width and *from_height receive the file's own size. */
 mica_status mica__boxed_read(const char *path, int32_t channels, int32_t height, int32_t width, uint8_t *planes,
                              int32_t *from_width, int32_t *from_height);
 

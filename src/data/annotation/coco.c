@@ -72,7 +72,8 @@ static mica_status take_id(const reading *r, const cJSON *item, const char *key,
                     r->name, key, *id);
 }
 
-/* The members of a list, sorted by id. */
+/* Lists the members of a JSON list, sorted by id. The caller frees *out, also on failure. MICA_E_FORMAT: a member has
+ * no id, or two have the same one. */
 static mica_status sort(const reading *r, const cJSON *list, const char *what, entry **out, size_t *count) {
   const cJSON *item;
   const size_t capacity = (size_t)cJSON_GetArraySize(list);
@@ -100,7 +101,8 @@ static const entry *find(const entry *entries, size_t count, double id) {
   return isnan(id) ? NULL : bsearch(&key, entries, count, sizeof *entries, compare_entries);
 }
 
-/* Classes in the order of their ids. Ids with the same name are one class; the summary mentions this. */
+/* Numbers the classes in the order of their ids. Categories with the same name share one class; the summary mentions
+ * them. */
 static mica_status take_categories(reading *r, mica__boxed *b) {
   int32_t classes = 0;
   for (size_t i = 0; i < r->category_count; i++) {
@@ -168,7 +170,8 @@ static mica_status take_box(const reading *r, const annotation *a, mica__boxed *
     if (count < 4) sides[count++] = side->valuedouble;
   }
   if (count != 4) return mica__fail(MICA_E_FORMAT, "%s has no \"bbox\" of four numbers", where);
-  /* COCO's own train2017 has two boxes of height 0: numbers 918 and 2206849 (cocoapi's issue 355). */
+  /* Skips boxes without width or height. COCO's own train2017 has two boxes of height 0: numbers 918 and 2206849
+   * (cocoapi's issue 355). */
   if (sides[2] == 0 || sides[3] == 0) {
     mica__boxed_count_flat(b);
     return MICA_OK;
@@ -190,7 +193,8 @@ static bool is_inside(const char *name) {
   return true;
 }
 
-/* Refuses a file that is listed twice: it would count twice, and could be on both sides of a split. */
+/* Refuses a file that is listed twice: its picture would count twice, and could be both in the training and in the
+ * validation data. */
 static mica_status note_file(const reading *r, mica__name_table *files, const char *name, size_t i) {
   const int32_t first = mica__name_table_find(files, name);
   if (first < 0) return mica__name_table_add(files, name, (int32_t)i);
@@ -273,8 +277,8 @@ mica_status mica__coco_parse(const char *name, const char *folder, char *content
 
 #define BESIDE "_annotations.coco.json"
 
-/* The file of a part in FOLDER/annotations: instances_train2017.json, train.json. The caller frees it; NULL if there is
- * none. */
+/* Finds the JSON file of a part of the data (training, validation or test) in FOLDER/annotations, such as
+ * instances_train2017.json or train.json. The caller frees the path; NULL if there is none. */
 static mica_status find_annotations(const char *folder, mica_part part, char **found) {
   char *inner = NULL;
   mica__names names = {0};
@@ -333,7 +337,8 @@ static mica_status only_json(const char *folder, char **found) {
   return status;
 }
 
-/* *is: the file looks like annotations; false if it cannot be read. */
+/* Sets *is to whether the file looks like annotations. A file that cannot be read or has more than MOST_BYTES is no
+ * error; *is is false then. */
 static mica_status holds_annotations(const char *path, bool *is) {
   uint8_t *content = NULL, byte[1];
   size_t size = 0;
@@ -360,7 +365,7 @@ static mica_status find_only(const char *folder, char **found) {
   if (status == MICA_OK && !*found && mica__is_folder(images)) status = only_json(folder, found);
   free(inner);
   free(images);
-  /* A damaged file of that name counts too, so that reading it reports the fault. */
+  /* A file annotations.json is taken even if it is damaged, so that reading it reports the fault. */
   is = *found && mica__name_ends(*found, "/annotations.json");
   if (status == MICA_OK && *found && !is) status = holds_annotations(*found, &is);
   if (is) return MICA_OK;
@@ -394,8 +399,9 @@ static bool is_file(const char *path, const uint8_t *begin, size_t size) {
   return mica__name_ends(path, ".json") && at < size && begin[at] == '{';
 }
 
-/* The first of the folders that contains a file of this name, with a slash at its end; the JSON file's own folder if
- * none does. The caller frees it. */
+/* Finds the folder of the pictures: one that contains a file named `first`. Looks in the JSON file's folder and then in
+ * the folder above it; in each, first in the folder itself, then in its subfolders named after the JSON file, "images"
+ * and "JPEGImages". If none fits, *found is the JSON file's folder. The path ends with a slash; the caller frees it. */
 static mica_status find_pictures(const char *file, const char *first, char **found) {
   const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
   mica__text here = {0}, above = {0}, own = {0};

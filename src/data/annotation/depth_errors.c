@@ -1,4 +1,4 @@
-/* The errors of depths. */
+/* Sums up the errors of predicted depths. */
 #include "data/annotation/depth_errors.h"
 
 #include <math.h>

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The files of both columns, stored as their `user`. */
+/* The `user` object of the columns of pictures and of depths: the files of the samples. */
 typedef struct scenes {
   mica__scene_files files;
   double scale;
-  bool floating; /* no map is of whole numbers, which the scale divides */
+  bool floating; /* all maps hold floating numbers, to which the scale does not apply */
 } scenes;
 
 static void release_scenes(void *object) {

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* If other values have at most this share of all pixels, they are taken for the soft borders between 0 and 255. */
+/* If values other than 0 and 255 have less than this share of all pixels, they are taken for soft borders between 0 and
+ * 255. */
 #define SOFT_SHARE 0.05
 
 static uint32_t value_at(const mica__image *mask, size_t pixel) {
@@ -159,7 +160,7 @@ mica_status mica__mask_table_write(const mica__mask_table *t, mica__text *text) 
   return mica__text_status(text);
 }
 
-/* --- the table as masks tell it --- */
+/* --- a table guessed from masks --- */
 
 void mica__mask_count(const mica__image *mask, size_t number, mica__mask_census *census) {
   const size_t pixels = (size_t)mask->height * (size_t)mask->width;
@@ -184,7 +185,7 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* The first value except 0 and 255; count if all values are 0 or 255. */
+/* Returns the index of the first value other than 0 and 255 in census->found, or census->count if there is none. */
 static size_t find_soft(const mica__mask_census *census) {
   size_t k = 0;
   while (k < census->count && (census->found[k].value == 0 || census->found[k].value == 255)) k++;

@@ -9,7 +9,8 @@
 /* How many masks are inspected for their values before samples are read. */
 #define LOOKED_AT 1000
 
-/* The files of both columns, stored as their `user`. */
+/* The `user` object of the columns of pictures and of masks: the files of the samples, and the class of each mask
+ * value. */
 typedef struct pairs {
   mica__scene_files scenes;
   mica__mask_table table;
@@ -28,7 +29,7 @@ const mica__pairing mica__mask_pairing = {is_named, "pictures", "png", ".png or 
 
 static mica_status is_folder(const char *path, bool *is) { return mica__pairs_are_in(path, &mica__mask_pairing, is); }
 
-/* --- what they hold --- */
+/* --- the classes of mask values --- */
 
 static mica_status read_stored(const char *path, mica__image *mask) {
   uint8_t *content = NULL;
@@ -39,8 +40,8 @@ static mica_status read_stored(const char *path, mica__image *mask) {
   return status;
 }
 
-/* Finds which class each mask value means: as the configuration says, or else as guessed from the masks. The
- * configuration must cover all values, unless it says what other values mean. */
+/* Finds which class each mask value means: as the configuration or config->like says, or else as guessed from up to
+ * LOOKED_AT masks. If the meaning is given, it must cover all values in these masks or say what other values mean. */
 static mica_status find_classes(pairs *p, const mica_dataset_config *config) {
   const char *given = config->mask_values;
   if (!given && config->like) given = config->like->store->mask_values;

@@ -13,7 +13,7 @@
 /* A value is a grey level or an index of a palette, 0 to 255, or a colour: MICA__MASK_COLOUR + red, green, blue. */
 #define MICA__MASK_COLOUR UINT32_C(0x1000000)
 
-/* The meaning of a value that is not listed. */
+/* What a value that the table does not have means: an error, no class, or the class whose value is nearest. */
 typedef enum mica__mask_rest { MICA__MASK_REST_FAILS, MICA__MASK_REST_VOID, MICA__MASK_REST_NEAREST } mica__mask_rest;
 
 typedef struct mica__mask_table {
@@ -27,7 +27,7 @@ typedef struct mica__mask_table {
 
 /* Reads mica_dataset_config.mask_values. MICA_E_INVALID says what is wrong; then the table is empty. */
 mica_status mica__mask_table_parse(const char *text, mica__mask_table *table);
-/* Writes a table in the same form. */
+/* Writes a table in the form that mica__mask_table_parse reads. */
 mica_status mica__mask_table_write(const mica__mask_table *table, mica__text *text);
 void mica__mask_table_free(mica__mask_table *table);
 /* The most likely class of each pixel, from shares (K, pixels); ties go to the first. */
@@ -53,7 +53,8 @@ void mica__mask_count(const mica__image *mask, size_t number, mica__mask_census 
  * MICA_E_FORMAT names a file whose values are not classes. */
 mica_status mica__mask_guess(const mica__mask_census *census, const char *const *names, mica__mask_table *table);
 
-/* MICA_E_FORMAT names a file with a value that the table does not cover. */
+/* Checks that the table covers all values of the census. MICA_E_FORMAT names a file with a value that it does not
+ * cover. */
 mica_status mica__mask_check(const mica__mask_census *census, const char *const *names, const mica__mask_table *table);
 
 /* Decodes a file: 1 channel of grey levels or palette indices as stored, or 3 channels of colours; opacity is ignored.

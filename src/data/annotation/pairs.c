@@ -24,7 +24,7 @@ static bool can_be(const mica__pairing *pairing, bool other, const char *name) {
   return other && pairing->with ? pairing->with->is_named(name) : pairing->is_named(name);
 }
 
-/* --- which folders --- */
+/* --- folders of pictures and of masks --- */
 
 static bool is_named(const char *name, const char *const *list) {
   for (; *list; list++)
@@ -71,7 +71,8 @@ bool mica__pairs_is_mask(bool (*is_kind)(const char *name), const char *name, ch
   return false;
 }
 
-/* True if some of the files of the kind are masks of others. */
+/* True if a folder may hold files together with their masks (pairing->together), and one of the names is the mask of
+ * another. */
 static bool are_together(const mica__pairing *pairing, const mica__names *names) {
   bool some = false;
   for (size_t i = 0; pairing->together && i < names->count && !some; i++)
@@ -96,8 +97,9 @@ static mica_status folder_has_files(const char *folder, const mica__pairing *pai
   return MICA_OK;
 }
 
-/* The folders of pictures and of masks in a folder, or the folder twice if it holds both, freed by the caller; *found
- * is false if it does not have both. */
+/* Finds the folder of pictures (folders[0]) and the folder of masks (folders[1]) in a folder. If the folder itself
+ * holds pictures with their masks, both are this folder. *found tells whether both exist and there are masks. The
+ * caller frees the paths. */
 static mica_status find_folders(const char *path, const mica__pairing *pairing, char *folders[2], bool *found) {
   const mica__pair_kind *kind = kind_of(pairing);
   mica__names names;
@@ -123,7 +125,7 @@ mica_status mica__pairs_are_in(const char *path, const mica__pairing *pairing, b
   return status;
 }
 
-/* *has: a folder in path has this name and holds pictures or, if `other`, masks. */
+/* Sets *has to whether `path` has a folder of this name with pictures in it or, if `other`, with masks. */
 static mica_status holds(const char *path, const char *name, const mica__pairing *pairing, bool other, bool *has) {
   char *whole = NULL;
   MICA_TRY(mica__path_join(path, name, &whole));
@@ -201,8 +203,9 @@ static void free_named(named *list, size_t count) {
   free(list);
 }
 
-/* How much of a mask's stem names its picture: all of it if there is such a picture, else all but the ending of masks.
- * Names are in strcmp's order, so those that begin with the stem and a point are adjacent. */
+/* The length of the part of a mask's stem that names its picture. It is the whole stem if a picture has this stem, else
+ * the stem without the ending that marks masks. `pictures` is in strcmp's order, so names that begin with the stem and
+ * a point are adjacent. */
 static size_t pair_length(const char *name, const mica__pairing *pairing, const mica__names *pictures) {
   const size_t n = stem_length(name);
   size_t low = 0, high = pictures->count;
@@ -218,8 +221,9 @@ static size_t pair_length(const char *name, const mica__pairing *pairing, const 
   return cut_length(name, kind_of(pairing)->endings);
 }
 
-/* Lists the files among the names, sorted by stem: the pictures or, if `pictures` is given, the masks of these. *list
- * must be freed by free_named. `together`: pictures and masks are in one folder, whose names these are. */
+/* Lists the pictures among the names, each with its stem. If `pictures` is not NULL, lists the masks instead, each with
+ * the stem of its picture among `pictures`. The list is sorted by stem; the caller frees it with free_named. If
+ * `together`, pictures and masks are in one folder, and `names` are all its files. */
 static mica_status list_named(const char *folder, const mica__pairing *pairing, const mica__names *names,
                               const mica__names *pictures, bool together, named **list, size_t *count) {
   const bool mask = pictures != NULL;

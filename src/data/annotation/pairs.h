@@ -8,9 +8,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Describes the second file of each pair, such as a depth map. Folders and endings: the names that both folders may
- * have and the endings that the file's name may have, each list with a NULL at its end. what, mark, types: words for
- * messages, such as "depth map", "depth" and ".png or .npy" (types NULL: those of the pairing). */
+/* Describes the second file of each pair, such as a mask or a depth map.
+ * - is_named: true for a file name that such a file can have
+ * - what, mark, types: words for messages, such as "depth map", "depth" and ".png or .npy"; if types is NULL, messages
+ *   use the pairing's `endings`
+ * - picture_folders, folders, endings: the names that the folder of pictures may have, the names that the folder of
+ *   these files may have, and the endings of their stems, such as "_depth"; each list ends with NULL */
 typedef struct mica__pair_kind {
   bool (*is_named)(const char *name);
   const char *what, *mark, *types;
@@ -33,17 +36,19 @@ typedef struct mica__pairs {
 
 /* True for the name of a mask of another file in the list: NAME_mask.nii, NAME-seg.nii.gz beside NAME.nii.gz. */
 bool mica__pairs_is_mask(bool (*is_kind)(const char *name), const char *name, char *const *names, size_t count);
-/* In what follows, "masks" are files of pairing->with, if that is set.
+/* In the functions below, "masks" are the second files of pairs (pairing->with).
  *
- * *is: the folder has both folders, and masks of this kind; or files with their masks, if pairing->together. */
+ * Sets *is to whether `path` has a folder of pictures and a folder with masks, or, if pairing->together, holds files
+ * together with their masks. */
 mica_status mica__pairs_are_in(const char *path, const mica__pairing *pairing, bool *is);
-/* *is: a folder in path has this name, holds masks, and a folder of pictures lies beside it. */
+/* Sets *is to whether folder `name` in `path` is a folder of masks: it has such a name and holds masks, and a folder of
+ * pictures lies beside it. */
 mica_status mica__pairs_is_folder(const char *path, const char *name, const mica__pairing *pairing, bool *is);
 /* Fills zeroed pairs in the order of names; they must be freed, also after a failure. MICA_E_FORMAT names a file
  * without a partner. */
 mica_status mica__pairs_find(const char *path, const mica__pairing *pairing, mica__pairs *pairs);
-/* Explains why the folder of a picture has no pairs. MICA_E_FORMAT names the folder of masks beside it, if there is one
- * without files of a type that is read; MICA_OK: there is none. */
+/* Explains why the folder of a picture has no pairs. If there is a folder of masks beside it, but none of its files has
+ * a type that can be read, fails with MICA_E_FORMAT, and the message names that folder. Otherwise returns MICA_OK. */
 mica_status mica__pairs_check_types(const char *picture, const mica__pairing *pairing);
 void mica__pairs_free(mica__pairs *pairs);
 

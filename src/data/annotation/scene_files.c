@@ -1,12 +1,13 @@
-/* Pictures of scenes in files, with a file of values for each: their names, sizes and pixels. */
+/* Pictures of scenes in files, each with a file of values per pixel (a mask or a depth map): their names, sizes and
+ * pixels. */
 #include "data/annotation/scene_files.h"
 
 #include <stdlib.h>
 
-/* --- what they hold --- */
+/* --- sizes --- */
 
-/* A picture's sides are in its first bytes, or after the data that a camera wrote before them. If the header has none,
- * the file is not a picture, which decoding reports. */
+/* Looks for the sides in the file's first bytes and, if a camera wrote long data before them, in the whole file. If
+ * there are none, decodes the picture, which also reports files that are not pictures. */
 mica_status mica__picture_find_sides(const char *path, uint8_t *bytes, int32_t sides[2]) {
   uint64_t size = 0;
   MICA_TRY(mica__file_begin(path, bytes, MICA__SCENE_BEGIN, &size));
@@ -112,7 +113,8 @@ static mica_status own_picture(void *user, uint64_t sample, void *data, size_t b
   return status;
 }
 
-/* Unless a size is set, every picture keeps its own size if one differs from the first. */
+/* If the configuration sets neither a size nor `like`, and a picture differs in size from the samples, all pictures
+ * keep their own sizes. */
 static void keep_sides(const mica__scene_files *p, const mica_dataset_config *config, mica__store *store) {
   if (config->like || config->height || config->width) return;
   for (size_t i = 0; i < p->files.count; i++)

@@ -6,7 +6,7 @@
 #include "data/picture/image.h"
 #include "data/source.h"
 
-/* Pictures with masks, and with depth maps. */
+/* Pairings (pairs.h) of pictures with masks, and of pictures with depth maps. */
 extern const mica__pairing mica__mask_pairing, mica__depth_pairing;
 
 typedef struct mica__scene_files {
@@ -18,21 +18,22 @@ typedef struct mica__scene_files {
 /* Finds the height and width of the values in a file. `bytes` has room for MICA__SCENE_BEGIN bytes. */
 #define MICA__SCENE_BEGIN ((size_t)1 << 18)
 typedef mica_status mica__scene_sides_fn(const char *path, uint8_t *bytes, int32_t sides[2]);
-/* The sides in the header of a picture, with its orientation. */
+/* The height and width of a picture after it is rotated as its EXIF data say, read from the header. */
 mica__scene_sides_fn mica__picture_find_sides;
 
 /* Fills zeroed files, which must be freed, also after a failure. MICA_E_FORMAT names a picture and a file of values
  * that differ in size, or a picture without one. */
 mica_status mica__scene_files_find(const char *path, const mica__pairing *pairing, mica__scene_sides_fn *sides_of,
                                    mica__scene_files *files);
-/* Sets channels, height and width from the configuration; what it leaves open comes from the first picture. */
+/* Sets channels, height and width from config->like or else from the configuration. Values that the configuration does
+ * not set come from the first picture. */
 mica_status mica__scene_files_shape(const mica_dataset_config *config, mica__scene_files *files);
 void mica__scene_files_free(mica__scene_files *files);
 
-/* Sets the number of samples, adds the column of pictures, and keeps the own sides of pictures unless all have one
- * size. The files belong to an object that the store owns. */
+/* Sets the number of samples and adds the column of pictures. If the pictures differ in size and the configuration sets
+ * no size, the store also gets the sizes. An object that the store owns must own `files`. */
 mica_status mica__scene_files_add(mica__store *store, const mica_dataset_config *config, mica__scene_files *files);
-/* "80 pictures of 64 x 64 pixels" */
+/* Adds a text such as "80 pictures of 64 x 64 pixels". */
 void mica__scene_files_describe(const mica__scene_files *files, const mica__store *store, mica__text *text);
 
 /* MICA_E_FORMAT for a file that has changed since it was inspected and no longer fits the memory made for it. */

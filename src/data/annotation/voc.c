@@ -1,5 +1,6 @@
-/* Pascal VOC: one XML file per picture, and lists of the pictures of each part. Boxes count pixels from 1 and include
- * the last one. Elements may be in any order, so a file is parsed twice: for the picture's size, then for its boxes. */
+/* Pascal VOC: one XML file per picture, and lists that name the pictures of the training, validation and test data.
+ * Boxes count pixels from 1 and include the last one. Elements may be in any order, so a file is parsed twice: for the
+ * picture's size, then for its boxes. */
 #include "base/name_table.h"
 #include "base/number.h"
 #include "base/text.h"
@@ -20,7 +21,8 @@
 #if MICA_WITH_EXPAT
 #include <expat.h>
 
-/* Elements nest: annotation, object, bndbox, xmin. Others are skipped, up to this depth. */
+/* How deep elements may be nested, and how deep those are that are read (annotation, object, bndbox, xmin). Other
+ * elements are skipped. */
 #define DEPTH 64
 #define LEVELS 4
 
@@ -32,7 +34,7 @@ typedef struct reading {
   char path[LEVELS][24]; /* names of the open elements */
   char text[MOST_TEXT];
   size_t length;
-  bool cut;               /* the text is too long for `text` */
+  bool cut;               /* `text` is full, so the end of the element's text may be missing */
   bool sizing, has_class; /* sizing: the first pass, which reads only the size */
   int names, boxes;       /* of the object so far */
   char class_name[MOST_TEXT];
@@ -96,7 +98,7 @@ static void XMLCALL open_element(void *user, const XML_Char *name, const XML_Cha
     return;
   }
   if (r->depth < LEVELS) {
-    /* A name that is too long is not one of those looked for. */
+    /* No element that is looked for has a name this long, so "?" replaces it. */
     const size_t n = strlen(name);
     memcpy(r->path[r->depth], n < sizeof r->path[0] ? name : "?", (n < sizeof r->path[0] ? n : 1) + 1);
   }
@@ -252,8 +254,8 @@ static mica_status has_annotations(const char *folder, bool *found) {
   return status;
 }
 
-/* The folder that holds the dataset: this one, or the only one in it that does. The caller frees it; NULL if there is
- * none. */
+/* Finds the folder that holds the dataset: `folder` itself, or, if exactly one of its subfolders holds annotations,
+ * that subfolder. The caller frees the path; NULL if there is none. */
 static mica_status find_root(const char *folder, char **root) {
   mica__names names;
   size_t found = 0;
@@ -320,7 +322,7 @@ static mica_status read_one(const char *root, const char *stem, mica__boxed *b) 
   if (status == MICA_OK && !picture)
     status =
         mica__fail(MICA_E_FORMAT, "%s: there is no picture %s%s.jpg, .jpeg or .png", file.data, pictures.data, stem);
-  /* MICA_E_NOT_FOUND would mean that the whole part is missing. */
+  /* A missing file is reported as MICA_E_FORMAT, because MICA_E_NOT_FOUND would mean that the whole part is missing. */
   if (status == MICA_OK && !mica__is_file(file.data))
     status = mica__fail(MICA_E_FORMAT, "%s%s has no annotations: there is no %s", pictures.data, picture, file.data);
   if (status == MICA_OK) status = mica__content_read(file.data, &content, &size);
@@ -332,8 +334,8 @@ static mica_status read_one(const char *root, const char *stem, mica__boxed *b) 
   return status;
 }
 
-/* Reads the pictures of a list, one per line and each once. A number after the name, which says whether a class occurs,
- * is ignored. */
+/* Reads the pictures of a list, one per line. A picture that is listed twice is refused. A number after the name, which
+ * says whether a class occurs, is ignored. */
 static mica_status read_list(const char *root, const char *path, mica__boxed *b) {
   uint8_t *content = NULL;
   size_t size = 0;

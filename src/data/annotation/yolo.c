@@ -1,6 +1,7 @@
 /* The YOLO layout: pictures in a folder "images" and, for each, a file of the same name in a folder "labels" with one
- * line per box. A picture without such a file has no boxes. Parts are folders within both (images/train), or contain
- * both (train/images). data.yaml or classes.txt names the classes. */
+ * line per box. A picture without such a file has no boxes. A part of the data, such as "train", is a folder within
+ * each of the two (images/train) or a folder that contains them (train/images). data.yaml or classes.txt names the
+ * classes. */
 #include "data/annotation/yolo.h"
 
 #include "base/number.h"
@@ -39,7 +40,8 @@ static mica_status class_of(mica__yolo_names *n, mica__boxed *b, double number, 
   return MICA_OK;
 }
 
-/* The numbers of a line: the class, the four of a box, and the bounds of all points. */
+/* The numbers of a line. first: the class, then x, y, width and height of a box; low, high: for an outline of points,
+ * the smallest and largest x and y; count: how many numbers the line has. */
 typedef struct line_numbers {
   double first[5], low[2], high[2];
   size_t count;
@@ -138,7 +140,7 @@ static void free_both(both *f) {
   *f = (both){0};
 }
 
-/* Takes FOLDER/A and FOLDER/B if one has pictures and the other labels. */
+/* Takes FOLDER/A and FOLDER/B if A holds pictures and B holds labels. */
 static mica_status try_both(const char *folder, const char *a, const char *b, both *out) {
   bool pictures = false, labels = false;
   mica_status status = mica__path_join(folder, a, &out->images);
@@ -210,7 +212,8 @@ static mica_status take_lines(const char *path, char *content, mica__yolo_names 
   return MICA_OK;
 }
 
-/* data.yaml, else the only other *.yaml, else classes.txt or labels/classes.txt; NULL: none. */
+/* Sets *found to the file that names the classes: data.yaml, or else the only *.yaml or *.yml in the folder, or else
+ * classes.txt in the folder, or else classes.txt in `labels`, which need not exist. */
 static mica_status find_names(const char *folder, const char *labels, char **found) {
   mica__names names;
   const char *only = NULL;

@@ -57,7 +57,8 @@ static void skip(reading *r, bool lines) {
   }
 }
 
-/* Reads a text, in quotes or up to one of `ends` or a comment. Removing the quotes moves it within the content. */
+/* Reads a text, in quotes or up to one of `ends` or a comment. Quotes are removed in place, so *text points into the
+ * content. */
 static mica_status take_text(reading *r, const char *ends, char **text, size_t *length) {
   const char quote = *r->at;
   char *to = r->at;
