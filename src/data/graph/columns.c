@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "FILE line 7" of a table, else "FILE: sample 6". */
+/* Makes a name of sample i for messages: "FILE line 7" if the data are a table, else "FILE: sample 6". */
 static mica_status name_sample(const mica_dataset *data, uint64_t i, mica__text *name) {
   const unsigned long long line = mica_dataset_line(data, i);
   mica__text_addf(name, line ? "%s line %llu" : "%s: sample %llu", mica_dataset_name(data),
@@ -26,7 +26,7 @@ static mica_status refuse(const mica_dataset *data, uint64_t i, const char *what
   return status;
 }
 
-/* The node number of each sample in a column. */
+/* Finds the node number of each sample. Column `name` holds the names of the nodes. The caller frees *out. */
 static mica_status find_vertices(const mica__node_graph *graph, const mica_dataset *data, const char *name,
                                  int32_t **out) {
   const uint64_t count = mica_dataset_count(data);
@@ -61,7 +61,8 @@ static mica_status check_classes(const mica__node_graph *graph, const mica_datas
   return status;
 }
 
-/* Makes the new dataset own the lists; if there is none, they are freed. */
+/* Makes the dataset `made` own the lists; if it is NULL, frees them. Destroys the dataset if `status` is a failure or
+ * this fails. */
 static mica_status own(mica_dataset *made, void *const *lists, size_t count, mica_status status) {
   for (size_t k = 0; k < count; k++) {
     if (!made) free(lists[k]);
@@ -131,7 +132,8 @@ static void subtract(lists *l, int k, size_t count, int32_t base) {
   for (size_t i = 0; i < count * l->widths[k]; i++) list[i] -= base;
 }
 
-/* Nodes and entries of each graph follow those of the graph before it in the lists of all graphs. */
+/* Adds a graph as a sample. g holds the nodes and entries of all graphs one after another, so the first node and the
+ * first entry of this graph are subtracted from the numbers in the copy. */
 static mica_status add_group(lists *l, const mica__node_graph *g, int32_t group, uint64_t sample) {
   const mica__adjacency *a = &g->messages;
   const int32_t node = g->starts[group], after = g->starts[group + 1], entry = a->rows[2 * node];

@@ -15,7 +15,7 @@
 /* Weights of the messages from a vertex's neighbours. */
 typedef enum mica__edge_weights {
   MICA__EDGES_EQUAL,      /* 1 */
-  MICA__EDGES_NORMALISED, /* 1 / sqrt(d_i d_j), d the entries of a row (Kipf and Welling 2017) */
+  MICA__EDGES_NORMALISED, /* 1 / sqrt(d_i d_j), where d_i is the number of entries in row i (Kipf and Welling 2017) */
 } mica__edge_weights;
 
 /* Messages of a graph: entry k goes from vertex entries[2 k + 1] to vertex entries[2 k]. Each vertex also has an entry
@@ -42,7 +42,7 @@ typedef struct mica__node_graph_config {
 typedef struct mica__node_graph {
   char **names;
   int32_t count;
-  mica__name_table numbers; /* of the names */
+  mica__name_table numbers; /* node numbers by name */
   int64_t features;
   float *x; /* (count, features) */
   mica__adjacency messages;
@@ -52,20 +52,21 @@ typedef struct mica__node_graph {
   mica__name_table group_numbers;
 } mica__node_graph;
 
-/* Reads edges (source, target) and nodes (node, features...); nodes may be NULL. Without nodes, the edges name them,
- * and each node's features are 1 at its own number; with many graphs, the number of its messages. Features with other
- * values than 0 and 1 are standardised over the nodes. MICA_E_FORMAT names table, line and reason. The graph must be
- * freed, also after an error. */
+/* Reads edges (source, target) and nodes (node, features...). nodes may be NULL: then the edges name the nodes. Nodes
+ * without features get these: in one graph, node i has the one-hot vector of i; in many graphs, a node has the number
+ * of its messages. Features with other values than 0 and 1 are standardised over the nodes. MICA_E_FORMAT names table,
+ * line and reason. The graph must be freed, also after an error. */
 mica_status mica__node_graph_parse(mica__records *nodes, mica__records *edges, const mica__node_graph_config *config,
                                    mica__node_graph *graph);
 /* Reads edges.csv and, if it exists, nodes.csv in a folder. */
 mica_status mica__node_graph_read(const char *folder, const mica__node_graph_config *config, mica__node_graph *graph);
 void mica__node_graph_free(mica__node_graph *graph);
 
-/* Adds columns for batches to data. If samples name nodes of one graph, these are the numbers of the nodes: "vertex"
- * and, if `column` is "other", "partner". If samples are graphs, `column` has their SMILES strings (graph NULL) or
- * their names, and the added columns are the features of their nodes and their messages as entries of sparse
- * matrices. */
+/* Adds columns for batches to `data`.
+ * - If samples name nodes of one graph: "vertex", the number of each sample's node and, if `column` is "other",
+ *   "partner", the number of its second node.
+ * - If samples are graphs: the features of their nodes, and their messages as entries of sparse matrices. `column`
+ *   holds SMILES strings if `graph` is NULL, otherwise the names of graphs in `graph`. */
 mica_status mica__graph_columns(const mica__node_graph *graph, const char *column, mica__edge_weights weights,
                                 const mica_dataset *data, mica_dataset **out);
 

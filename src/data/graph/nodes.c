@@ -35,7 +35,7 @@ static mica_status find(const mica__node_graph *g, mica__cell cell, char **name,
   return MICA_OK;
 }
 
-/* Takes the name. */
+/* Adds a node and takes over its name, also on failure. *number receives the node's number. */
 static mica_status add_node(reading *to, char *name, int32_t *number) {
   mica__node_graph *g = to->graph;
   if (g->count == to->capacity) {
@@ -93,7 +93,7 @@ static mica_status add_to_group(reading *to, const mica__records *r) {
   return status;
 }
 
-/* Features begin at a column. */
+/* Reads the features of the last node from the cells of the record, beginning at cell number `column`. */
 static mica_status add_features(mica__node_graph *g, const mica__records *r, size_t column, size_t *capacity) {
   const size_t width = (size_t)g->features;
   if ((size_t)g->count > *capacity) {
@@ -144,7 +144,7 @@ static mica_status read_nodes(mica__records *r, void *user) {
   return to->graph->count ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s has no nodes", r->name);
 }
 
-/* Subtracts the mean of each feature and divides by its deviation, unless it is 0 or 1 everywhere. */
+/* Subtracts the mean of each feature and divides by its deviation, unless all its values are 0 or 1. */
 static void standardise(mica__node_graph *g) {
   for (int64_t f = 0; f < g->features; f++) {
     double mean = 0, squares = 0;
@@ -241,7 +241,8 @@ static mica_status count_messages(mica__node_graph *g) {
   return MICA_OK;
 }
 
-/* Reads a table from its first line, the current record. */
+/* Reads the first line of a table, and calls `parse`, which finds this line as the current record and reads the
+ * rest. */
 static mica_status read_table(mica__records *r, mica_status (*parse)(mica__records *r, void *user), void *user) {
   bool found = false;
   MICA_TRY(mica__records_find_delimiter(r));

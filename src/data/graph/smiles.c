@@ -22,7 +22,7 @@ enum { B = 5, C, N, O, F, SI = 14, P, S, CL, AS = 33, SE, BR, TE = 52, I };
 
 /* An open ring bond. */
 typedef struct ring {
-  int32_t atom;  /* -1: closed */
+  int32_t atom;  /* where the ring was opened; -1: it is not open */
   uint8_t order; /* 0: not stated */
 } ring;
 
@@ -62,7 +62,7 @@ static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 static mica_status add_bond(parser *p, int32_t from, int32_t to, uint8_t order, size_t at) {
   mica__molecule *m = p->out;
   mica__atom *a = &m->atoms[from], *b = &m->atoms[to];
-  /* A new atom has no bond yet. */
+  /* Looks for an equal bond only if both atoms have bonds; a new atom has none yet. */
   for (int32_t k = a->degree && b->degree ? m->bond_count - 1 : -1; k >= 0; k--)
     if ((m->bonds[k].from == from && m->bonds[k].to == to) || (m->bonds[k].from == to && m->bonds[k].to == from))
       return refuse(p, at, "two bonds join the same atoms");
@@ -294,8 +294,9 @@ static const uint8_t *valences_of(uint8_t element) {
   }
 }
 
-/* Adds hydrogens up to the lowest valence that is at least the bonds. An aromatic atom gives one more electron to its
- * ring and never uses a higher valence. */
+/* Adds hydrogens to atoms outside brackets. An atom has the lowest of its element's valences that is not below the sum
+ * of its bond orders. Hydrogens fill what the sum leaves free. An aromatic atom gives one more electron to its ring and
+ * never uses a higher valence. */
 static void fill_hydrogens(mica__molecule *m, int32_t *sums) {
   for (int32_t k = 0; k < m->bond_count; k++) {
     const int32_t order = m->bonds[k].order == MICA__BOND_AROMATIC ? 1 : m->bonds[k].order;

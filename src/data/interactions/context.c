@@ -1,4 +1,4 @@
-/* Features of a pair besides user and item, from names and values. */
+/* Reads the context of a user-item pair, its features besides those of user and item, from names and values. */
 #include "base/text.h"
 #include "data/interactions/features.h"
 

@@ -98,7 +98,7 @@ mica_status mica__features_read_columns(const mica__feature_texts *t, mica__feat
   return used == t->value_count && sets <= MICA__FEATURE_SETS ? MICA_OK : damaged("feature_values", "");
 }
 
-/* Reads the number, id or ids at *at, and moves it past them and the following blank; false if they are malformed. */
+/* Reads the number, id or ids at *at, and moves *at past them and the following blank. False if they are malformed. */
 static bool read_cell(mica__feature *one, size_t row, const char **at) {
   char *end = NULL;
   if (one->kind == MICA__FEATURE_NUMBER) {

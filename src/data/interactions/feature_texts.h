@@ -1,5 +1,5 @@
-/* data/interactions/feature_texts.h: features as texts and numbers, for files. Messages name the facts of a run
- * that hold them: "features", "feature_numbers", "feature_values", "user_features" and "item_features". */
+/* data/interactions/feature_texts.h: features as texts and numbers, for files. Messages name the values in a run's
+ * config.json that hold them: "features", "feature_numbers", "feature_values", "user_features" and "item_features". */
 #ifndef MICA_DATA_INTERACTIONS_FEATURE_TEXTS_H
 #define MICA_DATA_INTERACTIONS_FEATURE_TEXTS_H
 
@@ -14,15 +14,18 @@ mica_status mica__feature_write(const mica__feature *one, mica__text *text, doub
 void mica__features_write_row(const mica__features *f, mica__side side, int32_t row, mica__text *text);
 bool mica__features_has_side(const mica__features *f, mica__side side);
 
-/* All columns, and the values of categories and sets, one column after another. */
+/* The columns of features as mica__feature_write wrote them: columns[k] is the text of column k, and numbers[4 k] to
+ * numbers[4 k + 3] are its numbers. `values` holds the values of all categories and sets, column after column. */
 typedef struct mica__feature_texts {
   const char *const *columns, *const *values;
   const double *numbers;
   size_t count, value_count, number_count; /* count: of columns */
 } mica__feature_texts;
-/* MICA_E_FORMAT if they are not what the functions above write. f must be freed, also after a failure. */
+/* Reads the columns that mica__feature_write has written. MICA_E_FORMAT if the texts or numbers are damaged. f must be
+ * freed, also after a failure. */
 mica_status mica__features_read_columns(const mica__feature_texts *texts, mica__features *f);
-/* Reads `wanted` rows of a side into features whose columns are read. */
+/* Reads the rows of a side, one text per row, into features whose columns are read. MICA_E_FORMAT if a text is damaged
+ * or there are not `wanted` texts. Does nothing if no feature is of that side. */
 mica_status mica__features_read_rows(mica__features *f, mica__side side, const char *const *texts, size_t count,
                                      size_t wanted);
 

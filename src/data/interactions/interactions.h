@@ -1,5 +1,5 @@
-/* data/interactions/interactions.h: tables of users, items, and what is known between them. Ids are texts in files;
- * internally they are numbers from 1, and 0 means anything that training has not seen. */
+/* data/interactions/interactions.h: tables of interactions between users and items, such as ratings. Ids are texts in
+ * files. Internally they are numbers from 1, and 0 means any id that training has not seen. */
 #ifndef MICA_DATA_INTERACTIONS_INTERACTIONS_H
 #define MICA_DATA_INTERACTIONS_INTERACTIONS_H
 
@@ -37,7 +37,8 @@ typedef struct mica__interaction_columns {
   const char *user, *item, *rating, *time;
 } mica__interaction_columns;
 
-/* How pairs that occur twice are treated. */
+/* What happens to a pair of user and item that occurs twice: it is an error, only the last line counts, or both lines
+ * do. */
 typedef enum mica__duplicates { MICA__DUPLICATES_FAIL, MICA__DUPLICATES_LAST, MICA__DUPLICATES_KEEP } mica__duplicates;
 
 /* Reads a whole table. MICA_E_FORMAT names file, line and column of a missing cell or malformed number, a missing
@@ -55,8 +56,8 @@ typedef struct mica__interactions_config {
   const mica__feature_config *features; /* for further columns; NULL: they are not read */
 } mica__interactions_config;
 typedef mica_status mica__interactions_fn(void *user, mica__interactions *x);
-/* Opens the file at path, or the one in the folder at path, and reads it. With `each`, the lines are passed on in
- * parts, in *out, and repeated pairs are included. */
+/* Opens and reads the file at path or, if path is a folder, the file in it. If `each` is not NULL, it is called with up
+ * to 65,536 lines at a time, in *out, and repeated pairs are not looked for. */
 mica_status mica__interactions_open(const char *path, const mica__interactions_config *config,
                                     mica__interactions_fn *each, void *user, mica__interactions *out);
 /* Reads the features from a table of users or items, and assigns them to the lines of x; path NULL: there are none. */
@@ -65,7 +66,7 @@ mica_status mica__interactions_add_side(const char *path, mica__side side, const
 /* The table of users or items in a folder; false if the folder has no such table. */
 bool mica__interactions_find_side(const char *folder, mica__side side, mica__text *path);
 /* Titles of the items by name, from the file at path; NULL: from movies.csv, items.csv, titles.csv, items.tsv,
- * u.item or movies.dat in the folder. *titles (items->count texts, "" for none) stays NULL if there is no such
+ * u.item or movies.dat in the folder. *titles (items->count texts, "" for none) is not written if there is no such
  * table. */
 mica_status mica__titles_open(const char *path, const char *folder, const mica__id_names *items, char ***titles);
 
@@ -76,9 +77,10 @@ typedef struct mica__rated {
   size_t count, capacity;
   mica__id_names users; /* the user in a column of users, if there is one */
 } mica__rated;
-/* Reads a table of items and ratings: the columns with these names, else the first two; in a table of three or more
- * numbers the second and third, after the user. A first line whose rating is not a number names the columns.
- * MICA_E_FORMAT names file, line and fault. *out must be freed, also after a failure. */
+/* Reads a table of items and ratings. The columns are found by their usual names. Else they are the first two or, if
+ * the first line consists of three or more numbers, the second and third, after the user. A first line whose rating is
+ * not a number names the columns. MICA_E_FORMAT names file, line and fault. *out must be freed, also after a
+ * failure. */
 mica_status mica__rated_read(mica__records *records, mica__rated *out);
 mica_status mica__rated_open(const char *path, mica__rated *out);
 void mica__rated_free(mica__rated *rated);
@@ -87,12 +89,13 @@ void mica__rated_free(mica__rated *rated);
 
 typedef enum mica__holdout { MICA__HOLDOUT_RANDOM, MICA__HOLDOUT_TIME, MICA__HOLDOUT_LAST } mica__holdout;
 
-/* Assigns each interaction to a part: the shares `test` and `validation` of all; with LAST, the last item of each user
- * and, for a validation above 0, the one before it. */
+/* Assigns each interaction to a part. Test and validation get the shares `test` and `validation` of all interactions:
+ * random ones, or the latest with TIME. With LAST, test gets the last interaction of each user and validation, if
+ * `validation` is above 0, the one before it. */
 mica_status mica__interactions_part(mica__interactions *x, mica__holdout how, double test, double validation,
                                     uint64_t seed);
-/* Renumbers ids: those that occur at least `least` times in the training part, in the order of their first occurrence;
- * all others become 0 and lose their names. */
+/* Renumbers ids. Those that occur at least `least` times in the training part get the numbers 1, 2, ... in the order of
+ * their first occurrence. All others become 0 and lose their names. */
 mica_status mica__interactions_number(mica__interactions *x, int64_t least);
 /* Renumbers ids in the order of these names. MICA_E_FORMAT for a repeated name. */
 mica_status mica__interactions_rename(mica__interactions *x, const char *const *users, size_t user_count,
@@ -101,7 +104,7 @@ mica_status mica__interactions_rename(mica__interactions *x, const char *const *
 /* The items of each user, in order of time and then of lines: user u has items[offsets[u]] to items[offsets[u + 1] -
  * 1]. */
 typedef struct mica__histories {
-  int64_t *offsets; /* users + 2 */
+  int64_t *offsets; /* users + 2 entries */
   int32_t *items;
   float *ratings;
 } mica__histories;
@@ -109,7 +112,7 @@ typedef struct mica__histories {
 mica_status mica__histories_make(const mica__interactions *x, mica_part last, mica__histories *out);
 void mica__histories_free(mica__histories *h);
 /* The first function writes a history as a text, such as "3 17 4"; the second reads one. Ids are 1 to `items`; a text
- * has at most half as many ids as bytes. False: the text is not a history. */
+ * of n bytes has at most (n + 1) / 2 ids. False: the text is not a history. */
 void mica__histories_write(const mica__histories *h, size_t user, mica__text *text);
 bool mica__histories_parse(const char *text, size_t items, int32_t *ids, int64_t *count);
 
@@ -117,12 +120,14 @@ bool mica__histories_parse(const char *text, size_t items, int32_t *ids, int64_t
 
 /* The interactions of a part. */
 size_t mica__interactions_count(const mica__interactions *x, mica_part part);
-/* Make a dataset of that name, which owns x; after a failure x is freed.
- *
- * ratings   per interaction of the part: user, item, label (the rating), and columns of the features of x
- * pairs     per item of a history: user, item, and unless context is 0 history (context) and history_length
- * windows   tokens (context + 1): from the end of each history backwards, with half of a window in common
- * held      per user with items of the part: user, the history before them, seen (all items), held (those items) */
+/* Each of these functions makes a dataset of that name, which owns x; after a failure x is freed. The samples are:
+ * - ratings: the interactions of the part. Columns: user, item, label (the rating), and those of the features of x.
+ * - pairs: the items of all histories. Columns: user, item and, unless context is 0, history (up to `context` items
+ *   before the item) and history_length.
+ * - windows: windows of histories. Column: tokens (context + 1). The windows of a history are laid from its end
+ *   backwards, and neighbours share about half of their items.
+ * - held: the users with items of the part. Columns: user, history and history_length (as in pairs, from the end of the
+ *   history), seen (item 0 and all items of the history), and held (the user's items of the part). */
 mica_status mica__interactions_ratings(const char *name, mica__interactions *x, mica_part part, mica_dataset **data);
 mica_status mica__interactions_pairs(const char *name, mica__interactions *x, const mica__histories *h, int64_t context,
                                      mica_dataset **data);

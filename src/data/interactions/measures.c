@@ -1,4 +1,4 @@
-/* Measures of interactions, and of orders of items. */
+/* Statistics of interactions, and measures of the quality of rankings. */
 #include "data/interactions/measures.h"
 #include "base/error.h"
 
@@ -46,7 +46,7 @@ mica_status mica__interactions_biases(const mica__interactions *x, double mean, 
   return MICA_OK;
 }
 
-/* --- orders of items --- */
+/* --- rankings --- */
 
 static int compare(const void *a, const void *b) {
   const float x = ((const mica__clicked *)a)->score, y = ((const mica__clicked *)b)->score;

@@ -1,4 +1,4 @@
-/* Items that the same users had. */
+/* Finds the items most similar to each item, because the same users had them. */
 #include "data/interactions/neighbours.h"
 
 #include <math.h>
@@ -26,7 +26,9 @@ static mica_status make_links(const mica__interactions *x, links *l) {
   l->offsets = calloc(items + 2, sizeof *l->offsets);
   l->users = malloc(((size_t)l->of_users.offsets[x->users.count + 1] + 1) * sizeof *l->users);
   if (!l->offsets || !l->users) return mica__fail_nomem("neighbours");
-  /* Counts are stored two slots further on, so that filling in the entries leaves the offsets in place. */
+  /* Slot i + 2 first counts the users of item i. After the summation, slot i + 1 is where the users of item i begin in
+   * l->users. Each user that is filled in increments that slot, so in the end it is where the users of item i + 1
+   * begin. */
   for (int32_t u = 1; u <= x->users.count; u++)
     for (int64_t i = first_of(l, u); i < l->of_users.offsets[u + 1]; i++) l->offsets[l->of_users.items[i] + 2]++;
   for (size_t i = 1; i < items; i++) l->offsets[i + 1] += l->offsets[i];

@@ -1,13 +1,13 @@
-/* data/interactions/neighbours.h: items that the same users had. */
+/* data/interactions/neighbours.h: the items most similar to each item, because the same users had them. */
 #ifndef MICA_DATA_INTERACTIONS_NEIGHBOURS_H
 #define MICA_DATA_INTERACTIONS_NEIGHBOURS_H
 
 #include "data/interactions/interactions.h"
 
-/* How many similar items are kept for each. */
+/* How many similar items are kept for each item. */
 #define MICA__NEIGHBOURS 100
 
-/* A similar item; share: the cosine of the sets of users. */
+/* A similar item; share: the cosine similarity of the two items' sets of users, 0 to 1. */
 typedef struct mica__neighbour {
   int32_t item;
   float share;

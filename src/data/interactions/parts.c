@@ -30,7 +30,7 @@ static void part_last(mica__interactions *x, const entry *order, bool validates)
   }
 }
 
-/* A number for a line that depends only on the seed. */
+/* A pseudo-random number from 0 to 1 that depends only on the seed and the index of the line. */
 static double draw(size_t i, uint64_t seed) {
   /* The third word, "reco", makes these numbers differ from those of other tasks. */
   uint32_t words[4] = {(uint32_t)i, (uint32_t)((uint64_t)i >> 32), UINT32_C(0x7265636f), 0};
@@ -65,7 +65,7 @@ static void apply(mica__interactions *x, const int32_t *users, const int32_t *it
   }
 }
 
-/* Numbers the values of features by the training part. */
+/* Renumbers the values of features by how they occur in the training part (mica__features_number). */
 static mica_status number_features(mica__interactions *x, int64_t least) {
   mica__feature_rows *rows = malloc((x->count + 1) * sizeof *rows);
   size_t count = 0;
@@ -97,8 +97,8 @@ mica_status mica__interactions_number(mica__interactions *x, int64_t least) {
   return status == MICA_OK ? number_features(x, least) : status;
 }
 
-/* Numbers ids in the order of `names`; *map receives the new number of each old id, 0 if its name is not listed. `what`
- * names the list in messages. */
+/* Numbers ids in the order of `names`. *map receives the new number of each old id, 0 if its name is not in `names`.
+ * Messages call the list `what`. */
 static mica_status rename_ids(mica__id_names *ids, const char *what, const char *const *names, size_t count,
                               int32_t **map) {
   mica__id_names known = {0};

@@ -28,11 +28,11 @@ typedef struct table {
   mica__records *records;
   size_t at[COLUMNS];
   bool header;
-  char *text; /* a cell's, which grows */
+  char *text; /* the text of the current cell; grows when needed */
   size_t capacity;
 } table;
 
-/* The text of a cell. */
+/* Copies a cell to t->text, without quotes and with a NUL at the end. */
 static mica_status cell_text(table *t, mica__cell cell) {
   if (cell.length + 1 > t->capacity) {
     char *grown = realloc(t->text, 2 * cell.length + 64);
@@ -145,7 +145,7 @@ static mica_status add_line(table *t, mica__interactions *x) {
   return MICA_OK;
 }
 
-/* --- pairs that come twice --- */
+/* --- pairs that occur twice --- */
 
 typedef struct pair {
   uint64_t key;
@@ -158,7 +158,7 @@ static int compare_pairs(const void *a, const void *b) {
   return (x->index > y->index) - (x->index < y->index);
 }
 
-/* Keeps only the last of each pair; without `last`, a repeated pair is an error. */
+/* Removes all but the last line of each pair of a user and an item. Without `last`, a repeated pair is an error. */
 static mica_status check_pairs(const char *name, mica__interactions *x, bool last) {
   pair *pairs = malloc((x->count + 1) * sizeof *pairs);
   bool *dropped = calloc(x->count + 1, 1);
@@ -195,7 +195,7 @@ void mica__interactions_free(void *interactions) {
   free(x);
 }
 
-/* Reads the first line; *more: there is another line. */
+/* Reads the first line. *more tells whether there is a line to read as an interaction. */
 static mica_status read_head(table *t, const mica__interaction_columns *columns, mica__interactions *x, bool *more) {
   bool found = false;
   MICA_TRY(mica__records_find_delimiter(t->records));
@@ -238,7 +238,8 @@ mica_status mica__interactions_read(mica__records *records, const mica__interact
 
 typedef mica_status read_fn(void *user, mica__records *records);
 
-/* Reads a table with "::" between its columns, by `each`; in memory, "::" becomes a tab. */
+/* Reads a table whose columns are separated by "::" into memory, replaces each "::" by a tab, and calls `each` with its
+ * records. */
 static mica_status walk_colons(const char *path, read_fn *each, void *user) {
   uint8_t *content = NULL;
   size_t size = 0, to = 0;
@@ -267,7 +268,7 @@ static mica_status walk(const char *path, read_fn *each, void *user) {
   return status;
 }
 
-/* A file to read: a table of interactions or, with a side, of users or items. */
+/* A file to read: a table of interactions or, with side USER or ITEM, a table of users or items. */
 typedef struct reading {
   const mica__interactions_config *config;
   const mica__feature_config *features;
@@ -299,7 +300,8 @@ static mica_status read_side(void *user, mica__records *records) {
   return mica__features_read(records, r->side, &config, &r->out->features);
 }
 
-/* Turns ratings into clicks if the configuration says from which rating on. */
+/* If config->clicks_from is set, replaces each rating by 1 if it is at least that, else by 0. Then checks that all
+ * ratings are 0 or 1. */
 static mica_status make_clicks(const mica__interactions_config *config, mica__interactions *x, const char *name) {
   for (size_t i = 0; i < x->count && !isnan(config->clicks_from); i++)
     x->list[i].rating = x->list[i].rating >= (float)config->clicks_from ? 1 : 0;
@@ -513,7 +515,7 @@ static mica_status read_rated_lines(table *t, mica__rated *out) {
   for (int k = 0; k < COLUMNS; k++) t->at[k] = SIZE_MAX;
   for (int k = USER; found && k <= RATING; k++) MICA_TRY(find_column(t, k, NULL));
   const bool named = t->at[ITEM] != SIZE_MAX && t->at[RATING] != SIZE_MAX;
-  /* Only numbers, three or more per line: user, item and rating, as in a training table. */
+  /* A table of three or more numbers per line has the columns user, item and rating, as in training. */
   const size_t first = found && !named && t->records->count > 2 && has_no_names(t) ? USER : ITEM;
   for (int k = USER; k <= RATING && !named; k++) t->at[k] = (size_t)k >= first ? (size_t)k - first : SIZE_MAX;
   if (found && (named || (t->records->count > 1 && !mica__cell_is_numeric(t->records->cells[1], &value))))

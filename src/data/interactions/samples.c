@@ -112,8 +112,8 @@ mica_status mica__interactions_ratings(const char *path, mica__interactions *x, 
   return finish(&m, path, x, data);
 }
 
-/* Copies the items before `end`, from `begin` on but at most `context` of them, to the start of the window; *length is
- * their number. */
+/* Copies to `window` the items of a history at positions before `end`: at most the last `context` of them, and none
+ * before position `begin`. *length receives how many were copied. */
 static void copy_window(const mica__histories *h, int64_t begin, int64_t end, int64_t context, int32_t *window,
                         int32_t *length) {
   const int64_t from = end - begin > context ? end - context : begin;

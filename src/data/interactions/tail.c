@@ -16,8 +16,7 @@ void mica__popular_sort(const double *counts, size_t count, mica__popular *list)
   qsort(list, count, sizeof *list, compare);
 }
 
-/* The shares, in percent, that the items of ranks `from` to `to` have of all interactions and of all
- * recommendations. */
+/* The shares, in percent, of all interactions and of all recommendations that belong to some of the items. */
 typedef struct shares {
   double interactions, recommendations;
 } shares;

@@ -16,11 +16,13 @@ void mica__popular_sort(const double *counts, size_t count, mica__popular *list)
 
 #define MICA__TAIL_GROUPS 5
 #define MICA__TAIL_STEPS 10
-/* For the most popular 1 %, up to 5, 20 and 50 % and the others: the number of items, their shares in percent of all
- * interactions and of all recommendations, and how many are recommended at all. recommended[item]: how often. */
+/* Divides the items, the most popular first, into five groups that end at 1, 5, 20, 50 and 100 % of the items.
+ * numbers[g]: the number of items in group g, their shares in percent of all interactions and of all recommendations,
+ * and how many of them are recommended at all. recommended[item] is how often the item is recommended. */
 void mica__tail_groups(const mica__popular *list, size_t count, const double *recommended,
                        double numbers[MICA__TAIL_GROUPS][4]);
-/* For the most popular 0, 10, ... 100 %: that share, and their shares of interactions and of recommendations. */
+/* numbers[k] is about the most popular 10 k % of the items: this percentage, and their shares in percent of all
+ * interactions and of all recommendations. */
 void mica__tail_curve(const mica__popular *list, size_t count, const double *recommended,
                       double numbers[MICA__TAIL_STEPS + 1][3]);
 

@@ -57,7 +57,7 @@ mica_status mica__titles_parse(const char *name, char *content, size_t size, mic
   const char *mark = between == MICA__BETWEEN_BARS ? "|" : "::";
   const bool latin = mica__utf8_prefix(content, size) < size;
   size_t number = 0;
-  char *begin = content + (size >= 3 && !memcmp(content, "\xef\xbb\xbf", 3) ? 3 : 0); /* the mark of UTF-8 */
+  char *begin = content + (size >= 3 && !memcmp(content, "\xef\xbb\xbf", 3) ? 3 : 0); /* skips a byte order mark */
   if (memchr(content, 0, size))
     return mica__fail(MICA_E_FORMAT, "%s holds a zero byte; if it is a text in UTF-16, save it as UTF-8", name);
   for (char *line = begin, *end; *line; line = end) {
