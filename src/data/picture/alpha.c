@@ -5,7 +5,8 @@
 
 #include <stdlib.h>
 
-/* True for PNG's colour types 4 and 6, which have opacity, and for others with a chunk tRNS. */
+/* True for PNG's colour types 4 and 6, which have an alpha channel, and for the other types if the file has a chunk
+ * tRNS (transparent colours). */
 bool mica__png_has_alpha(const uint8_t *bytes, size_t size) {
   size_t length = 0;
   return size >= 33 && mica__image_is_png(bytes, size) &&
@@ -23,7 +24,7 @@ bool mica__pictures_with_alpha(const char *const *files, size_t count, mica__tex
   mica__attempt_begin();
   const mica_status status = mica__pictures_inspect(files, count, count_alpha, &found);
   mica__attempt_end();
-  sentence->failed = sentence->failed || status != MICA_OK; /* its status reports it */
+  sentence->failed = sentence->failed || status != MICA_OK; /* mica__text_status will report the failure */
   if (!found) return sentence->failed;
   mica__text_addf(sentence, inspected == count ? "%zu of %zu pictures" : "%zu of the %zu pictures looked at", found,
                   inspected);

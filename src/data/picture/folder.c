@@ -147,7 +147,7 @@ static mica_status read_picture(void *user, uint64_t sample, void *data, size_t 
   return mica__image_read_fit(p->of.files[sample], p->channels, p->height, p->width, data);
 }
 
-/* The shape of the pictures, and the summary of what was found. */
+/* Finds the shape of the pictures, and adds to the store's summary what is notable about the files. */
 static mica_status find_shape(mica__store *store, const pictures *p, const mica_dataset_config *config,
                               mica_shape *shape) {
   mica__text text = {0};
@@ -217,7 +217,8 @@ static mica_status is_folder(const char *path, bool *is) {
   return MICA_OK;
 }
 
-/* A folder with pictures and without subfolders is a class, whatever its name. */
+/* Decides whether a folder can be a part. A folder with pictures and without subfolders cannot: it is a class, even if
+ * it is named like a part. */
 static mica_status is_part_folder(const char *path, bool *is) {
   mica__names names;
   bool some = false, folders = false;

@@ -38,7 +38,7 @@ mica_status mica__image_decode(const char *name, const uint8_t *content, size_t 
 typedef struct axis {
   int32_t taps;
   int32_t *first;
-  float *weights; /* taps a pixel */
+  float *weights; /* `taps` per pixel of the result */
 } axis;
 
 static void free_axis(axis *a) {
@@ -46,7 +46,8 @@ static void free_axis(axis *a) {
   free(a->weights);
 }
 
-/* The weights of a triangle filter with a radius of one step between pixels of the result, at least one pixel. */
+/* Computes a triangle filter for a picture of `size` pixels that becomes `out` pixels; `scale` is the number of the
+ * picture's pixels per pixel of the result. The radius of the triangle is `scale`, but at least one pixel. */
 static mica_status make_axis(int32_t size, int32_t out, double scale, axis *a) {
   double offset = (size - scale * out) / 2, radius = fmax(scale, 1);
   size_t elements = 0;
@@ -132,8 +133,9 @@ static int32_t big_endian(const uint8_t *at, int bytes) {
   return value < INT32_MAX ? (int32_t)value : INT32_MAX;
 }
 
-/* A JPEG file consists of segments: a marker, a length and bytes. Finds the frame (C0 to CF except three of them),
- * which has height, width and number of channels from its byte 5 on; 0: there is none. */
+/* Finds the frame header of a JPEG file. The file consists of segments: a marker, a length and bytes. The frame header
+ * has a marker from C0 to CF other than C4, C8 and CC; height, width and number of channels begin at its byte 5.
+ * Returns its position; 0: there is none. */
 static size_t find_frame(const uint8_t *bytes, size_t size) {
   if (size < 3 || memcmp(bytes, "\xff\xd8\xff", 3) != 0) return 0;
   for (size_t at = 2; at + 9 <= size && bytes[at] == 0xff; at += 2 + (size_t)big_endian(bytes + at + 2, 2)) {

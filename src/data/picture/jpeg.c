@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #if MICA_WITH_JPEG
-#include <jerror.h> /* after jpeglib.h, whose macros it adds to */
+#include <jerror.h> /* declares JWRN_JPEG_EOF */
 #include <jpeglib.h>
 #include <setjmp.h>
 

@@ -43,7 +43,7 @@ mica_shape mica__paint_thin(uint8_t *planes, mica_shape shape, int64_t most) {
 
 /* --- boxes --- */
 
-/* Okabe and Ito 2008. */
+/* Colours that people with colour blindness can tell apart too (Okabe and Ito 2008). */
 static const uint8_t colours[][3] = {{230, 159, 0}, {86, 180, 233}, {0, 158, 115},  {240, 228, 66},
                                      {0, 114, 178}, {213, 94, 0},   {204, 121, 167}};
 

@@ -44,8 +44,9 @@ static void take_bytes(png_structp png, png_bytep out, size_t size) {
   r->at += size;
 }
 
-/* Requests bytes, ignoring gamma: 16 bits scaled to 8, palettes as colours. For MICA__CHANNELS_STORED and LEVELS,
- * values stay as they are stored, and other kinds of files are refused. */
+/* Tells libpng in which form to decode pixels. Usually this is one byte per channel: 16 bits are scaled to 8, palettes
+ * become colours, gamma is ignored. For MICA__CHANNELS_STORED and LEVELS, values stay as they are stored, and files
+ * that do not fit are refused. */
 static void choose_form(reader *r) {
   if (r->wanted == MICA__CHANNELS_STORED) {
     if (png_get_bit_depth(r->png, r->info) == 16)

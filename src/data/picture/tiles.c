@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- where tiles lie --- */
+/* --- positions of tiles --- */
 
 /* The number of tiles along a side; 0 for impossible sizes. */
 static int64_t along(int64_t size, int64_t tile, int64_t overlap) {
@@ -19,7 +19,8 @@ static int64_t begin_of(int64_t size, int64_t tile, int64_t overlap, int64_t i) 
   return size <= tile ? 0 : at < size - tile ? at : size - tile;
 }
 
-/* The elements that belong to tile i: up to the middle of its overlap with its neighbours. */
+/* The elements [*from, *to) along a side that belong to tile i. They end at the middle of its overlap with each
+ * neighbour. */
 static void own_of(int64_t size, int64_t tile, int64_t overlap, int64_t i, int64_t count, int64_t *from, int64_t *to) {
   const int64_t at = begin_of(size, tile, overlap, i);
   *from = i == 0 ? 0 : (begin_of(size, tile, overlap, i - 1) + tile + at) / 2;
@@ -78,7 +79,7 @@ static void release_ranges(void *object) {
   free(p);
 }
 
-/* A column of tiles, and its `user`. */
+/* The `user` object of a column of tiles. */
 typedef struct tiled {
   const mica_dataset *from;
   const ranges *ranges;
@@ -96,7 +97,8 @@ static void release(void *object) {
   free(t);
 }
 
-/* Pixels that belong to other tiles or lie beyond the mask have no class, or an unknown number. */
+/* Copies the part of a mask or map that belongs to the tile. All other pixels of the tile get class 255 (none) or the
+ * number 0 (unknown). */
 static void cut_mask(const tiled *t, mica_tiling_tile tile, int64_t width, uint8_t *out) {
   const size_t size = t->element;
   memset(out, size == 1 ? 255 : 0, (size_t)(t->tiling.height * t->tiling.width) * size);

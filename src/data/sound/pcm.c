@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The longest header before the samples. */
+/* The most bytes of a header before the samples. */
 #define MOST_HEADER (1 << 20)
 #define MOST_CHANNELS 64
 /* Programs that write into a pipe do not know the length, and state one of this size or larger. */
@@ -167,8 +167,8 @@ static void drop(mica_pcm *p, size_t size) {
   memmove(p->kept, p->kept + size, p->kept_count);
 }
 
-/* If a stream begins like another kind of file, it is not raw samples and would sound like noise. MP3 without a tag
- * cannot be detected: its first two bytes look like quiet samples. */
+/* Refuses a stream that begins like another kind of file, which would sound like noise as raw samples. MP3 without a
+ * tag cannot be detected: its first two bytes look like quiet samples. */
 static mica_status refuse_others(const mica_pcm *p) {
   static const char *const kinds[][2] = {{"fLaC", "FLAC"},         {"OggS", "OGG"},  {"ID3", "MP3"},
                                          {"\x89PNG", "a picture"}, {"FORM", "AIFF"}, {"caff", "CAF"}};

@@ -18,7 +18,7 @@
 /* How many unreadable files are named. */
 #define MOST_NAMED 10
 
-/* Names with numbers, in the order of their first occurrence. */
+/* Names, numbered in the order of their first occurrence. */
 typedef struct naming {
   char **names;
   size_t count, room;
@@ -32,8 +32,10 @@ typedef struct recordings {
   int32_t rate;
   naming classes, voices;
   bool spoken;     /* speakers are known */
-  mica__text note; /* what folders of classes contained */
-  size_t bad;      /* unreadable files in folders: the reason for the first, and the names of ten */
+  mica__text note; /* sentences about the folders of classes (mica__class_files_note) */
+  /* bad: how many files are unreadable; why, first: the status and the message of the first one; bad_names: the first
+   * MOST_NAMED of them. */
+  size_t bad;
   mica_status why;
   char *first;
   mica__text bad_names;
@@ -172,8 +174,9 @@ static bool is_number(const char *text) {
   return *text && strlen(text) < 9 && strspn(text, "0123456789") == strlen(text);
 }
 
-/* The pattern of a folder's names: the number of fields, and whether the last one is a number. The folder is split if
- * each word and each speaker has numbers below TESTS and others. */
+/* The pattern of a folder's names. fields: the number of fields in each; numbered: the last field is always a number;
+ * parted: each word and each speaker occurs both with numbers below TESTS, which are the test part, and with higher
+ * ones, which are the training part. */
 typedef struct pattern {
   int fields;
   bool numbered, parted;
@@ -258,7 +261,7 @@ static mica_status read_named(recordings *r, const char *folder, const mica_data
   return status;
 }
 
-/* --- a folder a class --- */
+/* --- one folder per class --- */
 
 static const mica__class_kind kind = {mica__sound_is_named, "recordings",
                                       "holds no recordings: no file ends in .wav, .flac or .ogg", "WAV, FLAC or OGG"};
@@ -284,7 +287,7 @@ static mica_status read_classes(recordings *r, const char *root, const mica_data
 
 /* --- what a folder is --- */
 
-/* *found: the first entries of a folder include a recording. */
+/* Sets *found to whether a recording is among the first entries of a folder. */
 static mica_status holds_sounds(const char *path, bool *found) {
   *found = false;
   if (!mica__is_folder(path) || access(path, R_OK | X_OK) != 0) return MICA_OK;
@@ -298,8 +301,8 @@ static mica_status holds_sounds(const char *path, bool *found) {
   return MICA_OK;
 }
 
-/* *count: how many of the first LOOKED_AT entries of a folder are folders with recordings; *only: the path of the last
- * of these, freed by the caller. */
+/* Counts the folders with recordings among the first LOOKED_AT entries of a folder. *only (unless `only` is NULL)
+ * receives the path of the last of them, which the caller frees. */
 static mica_status folders_of_sounds(const char *path, int *count, char **only) {
   mica__names names;
   *count = 0;
@@ -322,8 +325,8 @@ static mica_status folders_of_sounds(const char *path, int *count, char **only) 
   return status;
 }
 
-/* *depth: how many more levels of folders are searched for recordings: 1, or 0 if a table lies in the folder, because
- * the recordings may belong to it. */
+/* Sets *depth to the number of further levels of folders to search for recordings: 1, or 0 if a table lies in the
+ * folder, because the recordings may belong to it. */
 static mica_status find_depth(const char *path, int *depth) {
   static const char *const tables[] = {".csv", ".tsv", ".txt", ".json"};
   mica__names names;
@@ -336,7 +339,8 @@ static mica_status find_depth(const char *path, int *depth) {
   return MICA_OK;
 }
 
-/* *is: among the first entries there are recordings in a folder, in folders within it, or `depth` levels deeper. */
+/* Sets *is to whether recordings are among the first entries of a folder, of the folders within it, or of folders up to
+ * `depth` levels deeper. */
 static mica_status has_sounds(const char *path, int depth, bool *is) {
   mica__names names;
   int count = 0;
@@ -356,7 +360,8 @@ static mica_status has_sounds(const char *path, int depth, bool *is) {
   return status;
 }
 
-/* The folder of a part, with recordings or folders of them, freed by the caller; NULL: none. */
+/* The folder of a part of the data (training, validation or test) with recordings or folders of them. The caller frees
+ * *folder; NULL: none. */
 static mica_status part_of(const char *path, int part_index, char **folder) {
   mica__names names;
   int depth = 0;
@@ -398,7 +403,7 @@ static mica_status is_folder(const char *path, bool *is) {
   return MICA_OK;
 }
 
-/* *named: all recordings of a folder are named LABEL_SPEAKER_N, or LABEL_N. */
+/* Sets *named to whether all recordings of a folder are named LABEL_SPEAKER_N or LABEL_N. */
 static mica_status is_named(const char *folder, bool *named) {
   mica__names names;
   pattern p;
@@ -410,8 +415,12 @@ static mica_status is_named(const char *folder, bool *named) {
   return MICA_OK;
 }
 
-/* A folder that is one part: recordings by name, in it or in its only folder, or one folder per class. If config->like
- * has speakers, recordings are read by name. */
+/* Reads a folder that is not divided into parts. The names of the recordings give the classes in two cases:
+ * - The recordings are in the folder itself.
+ * - They are in its only subfolder with recordings, is_named holds for that subfolder, and config->like, if set, has
+ *   speakers.
+ *
+ * In all other cases, there is one folder per class. */
 static mica_status read_root(recordings *r, const char *root, const mica_dataset_config *config) {
   char *only = NULL;
   bool holds = false, named = false;

@@ -10,18 +10,18 @@
 /* Zero crossings of the window on each side, and the share of frequencies that pass. */
 #define CROSSINGS 6.0
 #define ROLLOFF 0.99
-/* If there are at most this many weights, those of all phases are kept. */
+/* If the weights of all phases are at most this many, they are computed once and kept in a table. */
 #define MOST_WEIGHTS (1 << 20)
 
 struct mica__resampler {
-  int64_t from, to; /* without their common divisor */
+  int64_t from, to; /* the two rates, divided by their greatest common divisor */
   int64_t reach;    /* how many samples on each side contribute */
-  double scale;     /* of time, in samples */
+  double scale;     /* the factor s of sound.h */
   double *table;    /* the weights of all phases, (to, 2 reach + 1); NULL: computed for each sample */
-  double *weights;  /* of one sample */
-  float *kept;      /* samples from first on */
+  double *weights;  /* the weights of one output sample */
+  float *kept;      /* input samples; kept[0] is sample `first` */
   int64_t first, count, room;
-  int64_t next; /* the sample to be made */
+  int64_t next; /* the next output sample */
 };
 
 static int64_t divisor(int64_t a, int64_t b) {

@@ -118,8 +118,8 @@ struct mica_sound_stream {
   SNDFILE *file;
   SF_INFO info;
   mica__resampler *resampler; /* NULL: the file's rate */
-  float *room;                /* CHUNK frames */
-  int64_t taken;              /* frames of the file */
+  float *room;                /* memory for CHUNK frames */
+  int64_t taken;              /* how many frames of the file have been read */
 };
 
 mica_status mica_sound_stream_open(const char *path, int32_t rate, mica_sound_stream **stream) {
@@ -225,7 +225,7 @@ mica_status mica_sound_stream_open(const char *path, int32_t rate, mica_sound_st
   (void)stream;
   return mica__sound_examine(path ? path : "", rate, NULL);
 }
-/* There are no streams. */
+/* Without libsndfile, no stream can be opened, so the functions below are never called with one. */
 mica_status mica_sound_stream_next(mica_sound_stream *stream, float *samples, int64_t most, int64_t *count) {
   (void)stream, (void)samples, (void)most, (void)count;
   return mica__sound_examine("", 0, NULL);

@@ -37,7 +37,7 @@ typedef struct view {
   uint64_t seed;
   strings strings;    /* first NULL: each recording is a sample */
   const char **files; /* the file of each sample; NULL: samples have no files */
-  int64_t *offsets;   /* of letters */
+  int64_t *offsets;   /* where each sample's letters begin */
   int32_t *letters;
   int32_t *speakers; /* one per sample; NULL: not wanted */
 } view;
@@ -54,14 +54,15 @@ static void release(void *object) {
   free(v);
 }
 
-/* A random number that depends on the seed, the string and its purpose. */
+/* A random number that depends on the seed, the string and the number's purpose `what` (see the enum below). */
 static uint32_t draw(const view *v, uint64_t string, uint32_t what) {
   uint32_t words[4] = {what, UINT32_C(0x776f7264), (uint32_t)string, (uint32_t)(string >> 32)};
   mica__philox(words, (uint32_t)v->seed, (uint32_t)(v->seed >> 32));
   return words[0];
 }
 
-/* The purposes of random numbers: the words of a string begin at WORD, its gaps at GAP, its noise at NOISE. */
+/* Numbers that tell the random numbers of a string apart. COUNT is for the number of its words, LOUDNESS for the
+ * strength of its noise, WORD + k for its words, GAP + k for its gaps, and NOISE + k for the samples of its noise. */
 enum { COUNT, LOUDNESS, WORD = 16, GAP = WORD + MOST_WORDS, NOISE = 2 * GAP };
 
 /* The length of the silence before word k of a string with `words` words, or after the last one. */
@@ -72,7 +73,8 @@ static int64_t gap_of(const view *v, uint64_t string, int64_t k, int64_t words) 
 
 /* --- texts --- */
 
-/* The text of a recording, freed by the caller: that of the list, or the name of its class. */
+/* The text of a recording, freed by the caller: the one in the column "text" or, without such a column, the name of its
+ * class. */
 static mica_status text_of(const mica_dataset *data, uint64_t i, char **text) {
   const size_t column = mica_dataset_column_index(data, "text");
   if (column == mica_dataset_column_count(data)) {
@@ -149,7 +151,7 @@ static mica_status mark_letters(const mica_dataset *data, uint8_t *known) {
   return status;
 }
 
-/* *all: 1 if all letters of a text are known, else 0. */
+/* Sets *all to 1 if all letters of the sample's text are known, else to 0. */
 static mica_status is_spelled_by(const uint8_t *known, const mica_dataset *data, uint64_t i, uint8_t *all) {
   spelling s = {0};
   mica_status status = spell_word(data, i, &s);
@@ -216,7 +218,7 @@ static mica_status find_speakers(const mica_dataset *data, speakers *s) {
   return MICA_OK;
 }
 
-/* Draws `count` strings of low to high recordings, each of a single speaker; speakers are as frequent as in the
+/* Draws `count` strings of `low` to `high` recordings, each of a single speaker; speakers are as frequent as in the
  * data. */
 static mica_status draw_strings(view *v, uint64_t count, int64_t low, int64_t high) {
   speakers s = {0};
@@ -238,7 +240,7 @@ static mica_status draw_strings(view *v, uint64_t count, int64_t low, int64_t hi
   return status;
 }
 
-/* "3-7", or "5". */
+/* Reads a range of numbers such as "3-7", or one number such as "5". */
 static mica_status parse_join(const char *text, int64_t *low, int64_t *high) {
   char *end = NULL;
   *low = strtoll(text, &end, 10);
@@ -263,7 +265,8 @@ static mica_status length_of(void *user, uint64_t i, int64_t *length) {
   return MICA_OK;
 }
 
-/* Adds white noise, this many decibels below the mean power of the speech. */
+/* Adds white noise to a string whose speech has the mean power `power`. The noise is v->noise decibels below that, plus
+ * up to NOISE_RANGE more, drawn per string. */
 static void add_noise(const view *v, uint64_t string, double power, float *samples, int64_t count) {
   const double ratio = v->noise + draw(v, string, LOUDNESS) * 0x1p-32 * NOISE_RANGE;
   /* Uniform numbers in [-a, a) have the power a^2 / 3. */
@@ -301,7 +304,8 @@ static mica_status read_sound(void *user, uint64_t i, void *data, size_t bytes) 
 
 /* --- opening --- */
 
-/* *any: the folder has lists of parts. *list: the list of this part, freed by the caller; NULL: there is none. */
+/* Sets *any to whether the folder has a list of any part, and *list to the path of the list of this part, which the
+ * caller frees; NULL: there is none. */
 static mica_status find_list(const char *path, mica_part part, bool *any, char **list) {
   *any = false;
   *list = NULL;
@@ -350,7 +354,8 @@ static const char *name_of(const mica_dataset *data, size_t column, int32_t spea
   return name ? name : "";
 }
 
-/* The speaker of each sample, numbered as in the run, or as in the data if the run has not recorded speakers yet. */
+/* Sets v->speakers to the number of each sample's speaker: its index in `names`, the speakers of the run, or, if
+ * `known` is 0, its number in the data. */
 static mica_status number_speakers(const char *const *names, size_t known, view *v, uint64_t count) {
   const size_t column = mica_dataset_column_index(v->base, SPEAKER);
   speakers s = {0};
@@ -506,8 +511,8 @@ static mica_status check_letters(const mica_dataset *named, uint64_t i, const in
   return status;
 }
 
-/* MICA_E_FORMAT if the sound is too short for its text: CTC needs a step for each letter, and one more between equal
- * letters. */
+/* Checks that the sound is long enough for its text, otherwise MICA_E_FORMAT. CTC needs a step for each letter, and one
+ * more between equal letters. */
 static mica_status check_length(const mica__strings_time *time, const mica_dataset *named, uint64_t i,
                                 const int32_t *tokens, int64_t n, int64_t samples) {
   const int64_t steps = mica__strings_steps(time, samples);

@@ -1,4 +1,4 @@
-/* Lists of recordings and their texts, and such a list as a dataset. */
+/* Lists of recordings and their texts, and datasets made of these lists. */
 #include "data/sound/transcripts.h"
 #include "base/file.h"
 #include "base/name_table.h"
@@ -102,8 +102,8 @@ static mica_status add_line(const char *name, const char *folder, int32_t line, 
   return MICA_OK;
 }
 
-/* MICA_E_FORMAT for a recording with two different texts, which would be learned as both. A recording that is listed
- * again with the same text is counted. */
+/* Checks that no recording has two different texts, because both would be learned; otherwise MICA_E_FORMAT. Counts
+ * recordings that are listed again with the same text. */
 static mica_status check_files(const char *name, mica__speech_list *list) {
   mica__name_table files = {0};
   mica_status status = MICA_OK;
@@ -158,7 +158,7 @@ mica_status mica__speech_list_read(const char *name, const char *folder, const c
 typedef struct listing {
   mica__speech_list list;
   char *name;
-  int64_t *lengths, *offsets; /* of texts */
+  int64_t *lengths, *offsets; /* lengths: samples per recording; offsets: of the texts in `bytes` */
   char *bytes;
   int32_t rate;
 } listing;

@@ -11,7 +11,7 @@ typedef struct mica__speech_list {
   char **files, **texts;
   int32_t *lines;
   size_t count, room;
-  size_t again; /* lines that are exact repetitions */
+  size_t again; /* lines that repeat a recording with the same text */
 } mica__speech_list;
 /* Reads a list from a file's content. `name` appears in messages; `folder` is what file names are relative to.
  * MICA_E_FORMAT names the line. The list must be freed, also after a failure. */

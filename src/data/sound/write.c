@@ -13,7 +13,7 @@ static void put(unsigned char *at, uint32_t value, int bytes) {
   for (int i = 0; i < bytes; i++) at[i] = (unsigned char)(value >> 8 * i);
 }
 
-/* One channel of 16-bit integers. */
+/* Writes the header of a WAV file with one channel of 16-bit integers. `bytes` is the size of the samples. */
 static void fill_header(unsigned char *at, uint32_t rate, uint32_t bytes) {
   memcpy(at, "RIFF", 4);
   put(at + 4, bytes + HEADER - 8, 4);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Offsets of fields in both versions, and the size of a number there. */
+/* A field of the header: its offset, and the bytes of each of its numbers, in NIfTI-1 and in NIfTI-2. */
 typedef struct field {
   uint16_t at[2], bytes[2];
 } field;
@@ -122,7 +122,7 @@ static mica_status take_type(const char *name, mica__nifti *n) {
                     mica_dtype_name(n->dtype), (long long)bits);
 }
 
-/* Finds the position of the elements. 0 in the header means that they follow it. */
+/* Finds the position of the elements. If the header states 0, they begin four bytes after it. */
 static mica_status take_offset(const char *name, mica__nifti *n) {
   const int64_t least = header_bytes(n) + 4;
   const double real = n->second ? (double)get_integer(n, &vox_offset, 0) : get_real(n, &vox_offset, 0);

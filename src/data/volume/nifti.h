@@ -17,7 +17,7 @@
 #define MICA__NIFTI_VOXELS ((int64_t)INT32_MAX)
 
 typedef struct mica__nifti {
-  bool second, big_endian;    /* NIfTI-2; of the file */
+  bool second, big_endian;    /* the file is NIfTI-2; its numbers are big-endian */
   mica_dtype dtype;           /* of stored elements */
   int64_t channels, sides[3]; /* sides: depth (z), height (y), width (x) */
   double spacing[3];          /* distance of neighbours along depth, height, width; 1 if the file gives none */
@@ -41,8 +41,8 @@ void mica__nifti_values(const mica__nifti *nifti, uint8_t *stored, size_t count,
 /* The middle slice of classes (D, H, W) across an axis, freed by the caller; NULL: memory is short. */
 uint8_t *mica__nifti_cut(const mica__nifti *nifti, const uint8_t *classes, int axis);
 
-/* Writes a file of one u8 value per voxel in the space of another file: its orientation, spacing, version and byte
- * order. Gzipped if `packed`. The caller frees *bytes. */
+/* Encodes one u8 value per voxel as a NIfTI file in memory, in the space of the file `like`: its orientation, spacing,
+ * version and byte order. Gzipped if `packed`. The caller frees *bytes. */
 mica_status mica__nifti_encode(const mica__nifti *like, const uint8_t *voxels, bool packed, uint8_t **bytes,
                                size_t *size);
 

@@ -16,7 +16,7 @@ static int64_t step_of(const mica__grid *g, int axis) {
   return step > 0 ? step : 1;
 }
 
-/* Windows along an axis. */
+/* The number of windows along an axis. */
 static int64_t count_along(const mica__grid *g, const int64_t sides[3], int axis) {
   const int64_t rest = sides[axis] - g->sides[axis], step = step_of(g, axis);
   return rest > 0 ? (rest + step - 1) / step + 1 : 1;
@@ -94,7 +94,7 @@ static void draw_words(uint64_t sample, uint64_t draw, uint32_t use, uint32_t wo
   mica__philox(words, (uint32_t)draw, (uint32_t)(draw >> 32));
 }
 
-/* Finds a voxel of a class other than the first, if possible. */
+/* Finds a voxel of a known class other than the first, if possible. */
 static mica_status find_voxel(const view *v, uint64_t volume, uint64_t sample, uint64_t draw, int64_t at[3],
                               bool *found) {
   const int64_t *sides = mica__volumes_header(v->data, volume)->sides;
@@ -111,7 +111,8 @@ static mica_status find_voxel(const view *v, uint64_t volume, uint64_t sample, u
   return MICA_OK;
 }
 
-/* The window of a sample, and the axes that are mirrored. */
+/* Draws the window of a sample, and the axes that are mirrored. About one window in three includes a voxel of a class
+ * other than the first, if find_voxel finds one; the others are anywhere in the volume. */
 static mica_status draw_window(const view *v, uint64_t sample, uint64_t draw, mica__window *w, bool mirrored[3]) {
   const uint64_t volume = sample / (uint64_t)v->how.count;
   const int64_t *sides = mica__volumes_header(v->data, volume)->sides;

@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two volumes, cropped to the box that contains the class in both. */
+/* Two label volumes, and the smallest box that contains all voxels of the class `of` in either volume. there[k] is true
+ * if volume k has such a voxel. Voxels where `known` is 255 do not count; `known` may be NULL. */
 typedef struct pair {
   const uint8_t *volumes[2], *known;
   uint8_t of;
-  int64_t sides[3], from[3], box[3]; /* sides of the volumes; the first voxel and the sides of the box */
+  int64_t sides[3], from[3], box[3]; /* sides of the volumes; first voxel of the box; sides of the box */
   const double *spacing;
   bool there[2];
 } pair;
@@ -39,7 +40,8 @@ static void find_box(pair *p) {
   for (int k = 0; k < 3; k++) p->from[k] = least[k], p->box[k] = most[k] - least[k] + 1;
 }
 
-/* True if a voxel of the class has a neighbour outside the class. */
+/* True if this voxel of volume `side` has the class and touches, with a face, another class or the edge of the volume.
+ * (z, y, x) counts from the first voxel of the box. */
 static bool is_surface(const pair *p, int side, int64_t z, int64_t y, int64_t x) {
   const int64_t at[3] = {p->from[0] + z, p->from[1] + y, p->from[2] + x};
   const int64_t steps[3] = {p->sides[1] * p->sides[2], p->sides[2], 1}, i = index_of(p, z, y, x);
@@ -50,8 +52,9 @@ static bool is_surface(const pair *p, int side, int64_t z, int64_t y, int64_t x)
   return false;
 }
 
-/* Replaces the numbers f of a line by the lower envelope of the parabolas f[q] + (spacing (x - q))^2 (Felzenszwalb
- * and Huttenlocher 2012). */
+/* Replaces line[x] by the minimum over q of line[q] + (spacing (x - q))^2. The minimum is the lower envelope of
+ * parabolas, one per q (Felzenszwalb and Huttenlocher 2012). f, z and v are scratch for n elements each: f is a copy of
+ * the line, v[k] the q of the envelope's k-th parabola, and z[k] the x from which that parabola is the lowest. */
 static void transform_line(double *line, int64_t n, double spacing, double *f, double *z, int64_t *v) {
   int64_t k = -1;
   const double square = spacing * spacing;
@@ -75,7 +78,8 @@ static void transform_line(double *line, int64_t n, double spacing, double *f, d
   }
 }
 
-/* Squared distances to the surface of a side, computed in place from 0 on the surface and infinity elsewhere. */
+/* Replaces each voxel's value by the squared distance to the nearest surface voxel. Before the call, surface voxels are
+ * 0 and all others are infinite. */
 static mica_status transform(const pair *p, double *squares) {
   const int64_t longest = p->box[0] > p->box[1] ? p->box[0] : p->box[1], n = longest > p->box[2] ? longest : p->box[2];
   double *room = malloc((size_t)n * 3 * sizeof *room);
@@ -101,7 +105,8 @@ static int by_size(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Distances from the surface of one side to the other: the largest, and the 95th percentile. */
+/* For each surface voxel of volume `side`, finds the distance to the other volume's surface. Sets out->farthest to the
+ * largest distance and out->most to the 95th percentile. */
 static mica_status measure(const pair *p, int side, double *squares, mica__likeness *out) {
   const int64_t voxels = p->box[0] * p->box[1] * p->box[2];
   int64_t i = 0, count = 0;
@@ -121,7 +126,7 @@ static mica_status measure(const pair *p, int side, double *squares, mica__liken
   return MICA_OK;
 }
 
-/* Adds distances of surfaces. */
+/* Sets out->farthest and out->most. Leaves them unchanged if neither volume has the class. */
 static mica_status compare(const uint8_t *a, const uint8_t *b, const uint8_t *known, uint8_t of, const int64_t sides[3],
                            const double spacing[3], mica__likeness *out) {
   pair p = {.volumes = {a, b}, .known = known, .of = of, .spacing = spacing};

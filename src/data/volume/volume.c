@@ -7,13 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How many elements are measured at once. */
+/* Number of elements read at once when the mean and deviation are computed. */
 #define BLOCK 65536
 
 struct mica__volume {
   char *path;
   mica__nifti header;
-  uint8_t *content; /* the elements of a packed file; NULL: they are in `file` */
+  uint8_t *content; /* content of a gzip file, unpacked; NULL: the volume is read from `file` */
   int file;
 };
 
@@ -62,7 +62,8 @@ mica_status mica__volume_open(const char *path, mica__volume **volume) {
   return status;
 }
 
-/* Reads `count` stored elements from number `first` on, as values, using the memory `room`. */
+/* Reads `count` elements of the file, beginning with element number `first`, and converts them to f32 in `values`.
+ * `room` is scratch for the stored elements. */
 static mica_status read_run(const mica__volume *v, int64_t first, int64_t count, uint8_t *room, float *values) {
   const size_t width = mica_dtype_size(v->header.dtype), bytes = (size_t)count * width;
   const uint64_t at = v->header.offset + (uint64_t)first * width;
@@ -94,7 +95,7 @@ mica_status mica__volume_read(const mica__volume *v, const mica__window *w, floa
 
 /* --- intensities --- */
 
-/* Mean and deviation of a channel, in one pass (Welford 1962). */
+/* Mean and standard deviation of a channel's finite voxels, in one pass (Welford 1962). */
 static mica_status measure_channel(const mica__volume *v, int64_t c, uint8_t *room, float *values, double found[2]) {
   const int64_t voxels = mica__nifti_voxels(&v->header);
   double mean = 0, squares = 0, n = 0;

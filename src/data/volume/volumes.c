@@ -15,12 +15,11 @@
 #define LOOKED_AT 200
 /* How many voxels of a mask are inspected at once. */
 #define BLOCK 65536
-/* How many bytes of unpacked files are kept in memory unless the configuration says otherwise, and how many files stay
- * open. */
+/* Bytes of unpacked files that stay in memory unless the configuration gives another limit. */
 #define MEMORY ((uint64_t)1 << 30)
 #define MOST_OPEN 128
 
-/* A file that is open, or was. */
+/* One file, of a volume or a mask. `open` is NULL while the file is closed. */
 typedef struct entry {
   const char *path;
   mica__nifti header;
@@ -28,12 +27,12 @@ typedef struct entry {
   mica__intensity intensity;
   bool measured;
   int users;
-  uint64_t used; /* the last use, as a count of all uses */
+  uint64_t used; /* value of the counter `uses` at the last use */
 } entry;
 
 struct mica__volumes {
   mica__pairs files;
-  entry *entries[2]; /* of volumes, and of masks */
+  entry *entries[2]; /* [0]: volumes, [1]: their masks */
   int32_t (*sides)[2];
   mica__mask_table table;
   int16_t classes[256]; /* the class of each mask value; 255: not labelled, -1: refused */
@@ -58,14 +57,15 @@ static void release(void *object) {
 
 static entry *entry_at(const mica__volumes *v, size_t k) { return &v->entries[k % 2][k / 2]; }
 
-/* The memory that an open file takes. */
+/* The share of the memory limit that an open file uses: the bytes of an unpacked file, but at least 1 / MOST_OPEN of
+ * the limit, so that usually at most MOST_OPEN files are open. */
 static uint64_t cost_of(const mica__volumes *v, const entry *e) {
   const uint64_t least = v->memory / MOST_OPEN;
   const bool packed = mica__name_ends(e->path, ".nii") && strcasecmp(e->path + strlen(e->path) - 4, ".nii") != 0;
   return packed && mica__nifti_bytes(&e->header) > least ? mica__nifti_bytes(&e->header) : least;
 }
 
-/* Closes the least recently used files until another one fits. Files in use stay open. */
+/* Closes the least recently used files until `wanted` bytes fit into the memory limit. Files in use stay open. */
 static void make_room(mica__volumes *v, uint64_t wanted) {
   for (;;) {
     uint64_t taken = wanted;
@@ -163,7 +163,8 @@ mica_status mica__volumes_read(const mica_dataset *data, uint64_t sample, const 
   return classes ? read_classes(v, &v->entries[1][i], w, classes) : MICA_OK;
 }
 
-/* Reads whole volumes for columns, in the column's size or in their own. */
+/* Reads a whole volume or mask into a column. `bytes` is the size of the column's element; a volume of another size
+ * fails. */
 static mica_status read_whole(void *user, uint64_t sample, void *data, size_t bytes, bool mask) {
   mica__volumes *v = user;
   entry *e = &v->entries[mask][sample];
@@ -228,7 +229,7 @@ static mica_status read_headers(mica__volumes *v) {
   return MICA_OK;
 }
 
-/* Counts the values of a mask. NaN is void, as it is when masks are read. */
+/* Counts the values of a mask's voxels in `census`. Does not count NaN, because such voxels are not labelled. */
 static mica_status look_at(mica__volumes *v, size_t i, mica__mask_census *census) {
   entry *e = &v->entries[1][i];
   const int64_t *sides = e->header.sides;
