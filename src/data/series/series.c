@@ -39,8 +39,10 @@ static char *copy_cell(mica__cell cell) {
   return name;
 }
 
-/* The first record is a header if none of its cells is a number and only its first cell may be empty. Elsewhere Na
- * means a missing number; among names it is sodium. In a row of values some cell begins with a digit, as times do. */
+/* Reads the names of columns from the first record if that is a header. A header has no numbers, and only its first
+ * cell may be empty (in a table of three columns or more). Cells such as "Na" are ambiguous: the symbol of sodium among
+ * names, a missing number among values. If there are any, the record is a header only if another cell does not begin
+ * with a digit, as times in a row of values do. */
 static mica_status take_names(reading *r) {
   const mica__records *records = &r->records;
   double number = 0;
@@ -129,8 +131,8 @@ bool mica__is_time_name(const char *name) {
   return false;
 }
 
-/* Eight-digit days are days only in the column of times, and only with several rows: a single row cannot show that they
- * are. Elsewhere they are numbers. */
+/* Eight-digit days are days only in the column of times, and only with several rows, because a single row does not show
+ * that its number is a day. Elsewhere they are numbers. */
 static void keep_days(reading *r, int64_t rows) {
   for (size_t i = 0; i < r->columns; i++)
     if (r->kinds[i] == 'd' && (i != r->time || rows < 2)) r->kinds[i] = 'n';
@@ -158,8 +160,9 @@ static mica_status find_time(reading *r, int64_t rows) {
   return MICA_OK;
 }
 
-/* If the caller names no series and there are several, a column that has no name, or one like "index" or "id", and
- * whose numbers increase by 1 from row to row, numbers the rows and is not a series. */
+/* Finds a column that numbers the rows, which is not a series. Such a column has no name, or one like "index" or "id",
+ * and its numbers increase by 1 from row to row. Looks for one only if the table has a header and at least three rows,
+ * and if the caller names no series and there are several. */
 static mica_status find_row_numbers(const reading *r, mica__series *s, int64_t rows) {
   size_t series = 0;
   for (size_t i = 0; i < r->columns; i++) series += i != r->time && r->kinds[i] == 'n';
@@ -205,7 +208,8 @@ static mica_status find_series(reading *r, mica__series *s) {
   return s->count ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s has no column of numbers", r->records.name);
 }
 
-/* A time in a table is accepted as it is, unless it is a day that does not exist. */
+/* Stores the time of a row as it is written. Refuses a day or time that does not exist, and a time that is not after
+ * the time of the row before if the two can be compared. */
 static mica_status take_time(const reading *r, mica__series *s, int64_t row) {
   const mica__records *records = &r->records;
   mica__moment moment;

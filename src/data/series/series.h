@@ -17,7 +17,8 @@ typedef struct mica__series_choice {
   size_t count;
 } mica__series_choice;
 
-/* The spacing of the rows, judged from all of them: a number in units, months, days or seconds. */
+/* The spacing of the rows, judged from all of them: `value` months, days or seconds or, if the times are numbers
+ * (NUMBER), the difference between two of them. */
 typedef struct mica__spacing {
   enum {
     MICA__SPACING_NONE,
@@ -26,9 +27,9 @@ typedef struct mica__spacing {
     MICA__SPACING_DAYS,
     MICA__SPACING_SECONDS
   } unit;
-  double value;  /* the distance that most rows have; if none, the last one */
+  double value;  /* the distance that more than half of the rows have, if there is one; else one of the distances */
   int32_t parts; /* 12 or 4 if numbers are years with months or quarters as fractions, 1949.083; else 0 */
-  int64_t day;   /* of months: the day of the month, or the last day of a shorter month; 31: the last day */
+  int64_t day;   /* with months: the day of the month (the last day of a shorter month); 31: last days; 0: no days */
 } mica__spacing;
 
 typedef struct mica__series {
@@ -36,14 +37,16 @@ typedef struct mica__series {
   char **times; /* of each row as text; NULL if there is no column of times */
   size_t count;
   int64_t rows;
-  double *values;          /* rows x count; empty cells have a substitute (mica__series_at) */
-  int64_t *before, *after; /* rows x count: the nearest row with a value, not after and not before this row; -1: none */
-  int64_t empty;           /* cells without a value */
-  char *row_numbers;       /* the name of a column of row numbers, which is not a series; NULL: there is none */
-  bool digits;             /* times are days as eight digits, 20260131 */
-  size_t passed;           /* lines that begin with # and are not rows */
-  mica__spacing spacing;   /* of the times */
-  size_t unused;           /* columns that are neither numbers nor times */
+  double *values; /* rows x count; NaN in empty cells, for which mica__series_at gives a substitute */
+  /* Both rows x count. before: the row of the nearest value in this row or above; after: in this row or below; -1:
+   * none. */
+  int64_t *before, *after;
+  int64_t empty;         /* cells without a value */
+  char *row_numbers;     /* the name of a column of row numbers, which is not a series; NULL: there is none */
+  bool digits;           /* times are days as eight digits, 20260131 */
+  size_t passed;         /* lines that begin with # and are not rows */
+  mica__spacing spacing; /* of the times */
+  size_t unused;         /* columns that are neither numbers nor times */
 } mica__series;
 
 /* Reads a table in memory, which ends with a NUL. MICA_E_FORMAT, naming file, line and column, for a cell that is not a

@@ -58,13 +58,14 @@ static void vote_for(vote *v, double value) {
 
 static double winner(const vote *v) { return v->lead > 0 ? v->value : v->last; }
 
-/* The common spacing of rows. */
+/* What the rows seen so far have in common; it determines their spacing. */
 typedef struct common {
   vote months, others;
-  bool monthly;       /* months increase, and the time of day stays */
-  int64_t day, most;  /* the day of rows that are not on last days (0: there are none); the largest of all */
-  bool one_day;       /* all such rows have the same day */
-  double least, high; /* distances of numbers */
+  bool monthly; /* months increase, and the time of day stays */
+  /* day: the day of rows not on the last day of a month, 0 if there are none; most: the latest day of any row. */
+  int64_t day, most;
+  bool one_day;       /* all rows that are not on the last day of a month have the same day */
+  double least, high; /* the smallest and the largest distance of numbers */
 } common;
 
 static void see_day(common *all, const mica__moment *m) {
@@ -90,8 +91,8 @@ static void see_distance(common *all, const moment *a, const moment *b) {
   vote_for(&all->others, distance);
 }
 
-/* How far a step between times such as 1949.083, written with few digits, may be from a month or a quarter, in
- * years. */
+/* Times such as 1949.083 have few digits, so a step between them is not exactly a month or a quarter. It may differ by
+ * this many years. */
 #define FRACTION_SLACK 0.002
 
 /* 12 if years with fractions increase by months, 4 if by quarters, else 0. */
@@ -110,9 +111,10 @@ static mica__spacing number_spacing(const common *all, double last) {
       .unit = MICA__SPACING_NUMBER, .value = parts ? 1.0 / parts : winner(&all->others), .parts = parts};
 }
 
-/* Rows with dates are months apart if the dates have no day. They also are if each is in a later month than the one
- * before at the same time of day, and all have the same day (in months without it, the last), or all are last days of
- * months. */
+/* Rows with dates are months apart in two cases:
+ * - The dates have no day.
+ * - Each row is in a later month than the one before it, at the same time of day. Besides, either all rows have the
+ *   same day, or the last day in months without that day, or all are on the last days of their months. */
 mica__spacing mica__series_find_spacing(const mica__series *s) {
   moment last, m, before = {0};
   common all = {.monthly = true, .one_day = true, .least = INFINITY, .high = -INFINITY};
@@ -172,7 +174,7 @@ int64_t mica__series_irregular(const mica__series *s, int64_t *first) {
   return count;
 }
 
-/* Writes a number. A fraction of a year gets as many decimals as the last one has, but 3 to 6. */
+/* Writes a number. A year with a fraction gets as many decimals as the text `like` has, but 3 to 6. */
 static void write_number(const mica__spacing *d, const char *like, double value, char *text, size_t bytes) {
   const char *point = strchr(like, '.');
   const int decimals = point ? (int)strspn(point + 1, "0123456789") : 0;
@@ -182,7 +184,7 @@ static void write_number(const mica__spacing *d, const char *like, double value,
     mica__snprintf(text, bytes, "%.12g", value);
 }
 
-/* Writes a date in the form of the last one. */
+/* Writes a date in the form that the series' times have: with or without day, time of day and distance from UTC. */
 static void write_date(const mica__series *s, const mica__moment *m, char *text, size_t bytes) {
   const long long year = m->months / 12, month = m->months % 12 + 1, day = m->day;
   int used = snprintf(text, bytes, s->digits ? "%04lld%02lld" : "%04lld-%02lld", year, month);

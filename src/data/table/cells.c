@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "NAME=NUMBER", a line each. */
+/* Returns the base of a field according to `bases`, which has lines of the form "NAME=NUMBER" or is MICA_BASES_AUTO; 0:
+ * none. */
 double mica__field_base(const char *bases, const mica__field *field) {
   const size_t length = strlen(field->name);
   if (bases && !strcmp(bases, MICA_BASES_AUTO)) return field->coarse ? field->least : 0;

@@ -11,7 +11,7 @@ const char *mica__field_column(const mica__field *field) {
   return field->kind == MICA_COLUMN_KIND_NUMBER ? "x" : field->name;
 }
 
-/* "labels 'a', 'b', 3 numbers" */
+/* Adds a description of several labels, such as "labels 'a', 'b', 2 numbers". */
 static void add_answers(const mica__schema *schema, mica__text *text) {
   size_t there = 0;
   for (size_t k = 0; k < schema->answers; k++)
@@ -74,7 +74,7 @@ static mica_status summarise(const mica__schema *schema, mica__store *store) {
   return MICA_OK;
 }
 
-/* Adds "x", and keeps the names of its numbers. */
+/* Adds the column "x", whose rows hold all numbers that are inputs, and keeps the names of these numbers. */
 static mica_status add_numbers(mica__schema *schema, mica__store *store) {
   mica__column *column = NULL;
   if (schema->numbers == 0) return MICA_OK;

@@ -27,7 +27,7 @@ int64_t mica__date_seconds(const mica__moment *m) {
   return mica__date_days(m->months, m->day ? m->day : 1) * 86400 + (m->seconds < 0 ? 0 : m->seconds) - m->offset;
 }
 
-/* The rest of a text. */
+/* The part of a text that has not been read yet. */
 typedef struct scan {
   const char *at, *end;
 } scan;

@@ -85,7 +85,7 @@ bool mica__table_finds(const char *table, const char *cell) {
   return there;
 }
 
-/* Checks a cell that names a file which Mica can read. */
+/* Checks that a cell is not empty and does not name a picture or recording of a type that Mica cannot read. */
 static mica_status check_cell(const char *name, const mica__field *field, const char *cell, uint64_t line) {
   const unsigned long long at = line;
   if (!*cell)
@@ -128,7 +128,8 @@ static mica_status read_paths(const char *name, const mica_dataset *all, const m
   return MICA_OK;
 }
 
-/* The column of paths is renamed "files", or "other files", if the column of their contents needs its name. */
+/* The files' contents become a column "image" or "sound". If the column of paths is itself called "image" or "sound",
+ * renames it to "files" or, if a column "files" exists, to "other files". */
 static mica_status rename_paths(mica__store *store, size_t column) {
   mica__column *paths = &store->columns[column];
   if (strcmp(paths->about.name, "image") != 0 && strcmp(paths->about.name, "sound") != 0) return MICA_OK;
@@ -155,7 +156,7 @@ static mica_status add_files(const char *name, mica__store *store, const mica__f
   char **paths = calloc((size_t)all.count + 1, sizeof *paths);
   mica_status status = paths ? read_paths(name, &all, field, column, paths) : mica__fail_nomem(store->name);
   if (status == MICA_OK) status = rename_paths(store, column);
-  /* Both take the paths. */
+  /* Both functions take over the paths. */
   if (status == MICA_OK)
     return pictures ? mica__pictures_add(store, paths, config) : mica__recordings_add(store, paths, config);
   for (uint64_t i = 0; paths && i < all.count; i++) free(paths[i]);

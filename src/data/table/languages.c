@@ -39,8 +39,8 @@ static bool is_listed(const char *list, const char *word) {
   return false;
 }
 
-/* True for a language's code, in lower or in upper case ("Si" is a word), or for any two such letters behind a code,
- * which name a country. */
+/* True for the code of a language in lower or upper case ("Si" is a word). If the word before is a code, any two
+ * letters of one case are accepted, because they name a country (en-US). */
 static bool is_code(const char *word, const char *lower, bool behind_code) {
   if (strlen(word) != 2 || (isupper((unsigned char)word[0]) != 0) != (isupper((unsigned char)word[1]) != 0))
     return false;

@@ -1,8 +1,8 @@
-/* Finds out which columns a table without names has from how many there are. */
+/* Tables without names of columns: finds out from the number of columns which of the expected ones are there. */
 #include "data/table/table.h"
 
-/* True if no cell at the position of an unused column is a number, which shows that the table has the unused
- * columns. */
+/* True unless the record has a number at the position of a column of texts that the network does not use. The number
+ * shows that the table does not have that column. `label`: the table has its label columns. */
 static bool texts_in_place(const mica__records *r, const mica__schema *known, bool label) {
   double value;
   for (size_t i = 0, at = 0; i < known->count; i++) {

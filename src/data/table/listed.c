@@ -1,4 +1,4 @@
-/* Samples that are given only by name, in tables without answers or one per line. */
+/* Samples without labels: rows of a table that names them, or lines of a text. */
 #include "data/table/listed.h"
 #include "base/text.h"
 #include "data/dataset.h"
@@ -10,7 +10,8 @@
 
 /* --- tables --- */
 
-/* The samples of a table: the names in one column, or in two, one column after the other. */
+/* The samples of a table, one per row. texts[c] holds the texts of column columns[c], end to end; the text of sample i
+ * ends at ends[c][i + 1]. */
 typedef struct listed {
   const char *const *columns;
   size_t column_count, at[2]; /* at: the positions of the columns in the table */
@@ -55,7 +56,8 @@ static mica_status add_listed(listed *l, const mica__records *r, size_t width) {
   return MICA_OK;
 }
 
-/* *found: the table has the columns that name samples, and lacks one of answers. */
+/* Reads the table if it has the columns that name samples, and lacks at least one of `answers`, the columns of labels.
+ * Sets *found to whether that is so. */
 static mica_status list_table(mica__records *r, const char *const *answers, size_t answer_count, listed *l,
                               bool *found) {
   bool more = false, answered = true;

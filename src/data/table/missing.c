@@ -67,7 +67,7 @@ bool mica__is_index_name(const char *name) {
          (!capital && (!strcmp(end, "Id") || !strcmp(end, "ID")));
 }
 
-/* --- what stands for missing numbers --- */
+/* --- values that replace missing numbers --- */
 
 static int by_value(const void *a, const void *b) {
   const float x = *(const float *)a, y = *(const float *)b;
@@ -89,7 +89,8 @@ static double statistic(float *numbers, size_t count, mica_missing how) {
   return (double)numbers[best];
 }
 
-/* A block of columns, read from `from` on, one column of all samples after another. */
+/* A block of `count` columns, beginning with column `from`. numbers[k * samples + i] is the number of sample i in the
+ * block's column k. */
 typedef struct block {
   const mica_dataset *dataset;
   const mica__column *x;
@@ -149,7 +150,7 @@ mica_status mica__fills_measure(const mica_dataset *dataset, mica_missing how, d
   return status;
 }
 
-/* The index of a name, which is nearly always `slot`. */
+/* Finds the index of a name, which is nearly always `slot`; `count` if it is missing. */
 static size_t find_name(const char *const *names, size_t count, const char *name, size_t slot) {
   if (slot < count && !strcmp(names[slot], name)) return slot;
   size_t k = 0;

@@ -20,8 +20,8 @@ typedef struct mica__number_lists {
 
 /* True if the first 16 texts of a column, or all if there are fewer, are lists of two numbers or more. */
 bool mica__number_lists_fill(const mica_dataset *data, size_t column);
-/* Reads the first `most` numbers of each text. MICA_E_FORMAT names the line of a list that is empty, or has something
- * else. *lists must be freed, also after a failure. */
+/* Reads the first `most` numbers of each text. MICA_E_FORMAT names the line of a list that is empty or has anything
+ * other than numbers. *lists must be freed, also after a failure. */
 mica_status mica__number_lists_read(const mica_dataset *data, size_t column, int64_t most, mica__number_lists *lists);
 /* Mean and deviation of all numbers; the deviation is 1 if they are equal. */
 void mica__number_lists_measure(const mica__number_lists *lists, double *mean, double *deviation);

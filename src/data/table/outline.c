@@ -11,7 +11,8 @@
 #define FLAG "flag"
 #define IGNORED "ignored"
 
-/* Lists the columns of an array of rows with one answer each, in the form of a table without names. */
+/* Makes the outline of an array of rows with one label per row: one text per column, as for a table without names of
+ * columns (mica__outline_list). */
 static mica_status list_array(const mica__column *rows, const mica__column *label, char ***texts, size_t *count) {
   char **list = calloc(rows->extent_count + 1, sizeof *list);
   mica_status status = list ? MICA_OK : mica__fail_nomem("columns");

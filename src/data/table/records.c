@@ -102,7 +102,8 @@ static mica_status add_cell(mica__records *r, mica__cell cell) {
 
 static bool is_blank(char c) { return c == ' ' || c == '\r'; }
 
-/* A cell in a table with tabs: it is quoted only if it begins and ends with a quote; other quotes belong to it. */
+/* Finds the end of a cell in a table with tabs. Such a cell is quoted only if its first and last characters are quotes;
+ * all other quotes are part of its text. */
 static const char *tab_cell_end(const char *at, const char *end, mica__cell *cell) {
   const char *begin = at;
   while (at < end && *at != '\t' && *at != '\n') at++;
@@ -148,7 +149,8 @@ static const char *cell_end(const char *at, const char *end, char delimiter, mic
   return at;
 }
 
-/* Splits the record at `at`; *next is behind its line end. *whole is false if the record may continue after `end`. */
+/* Splits the record at `at`; *next receives the position after its line end. *whole is false if the record may continue
+ * after `end`, which is impossible with `last`. */
 static mica_status split(mica__records *r, const char *at, const char *end, bool last, const char **next, bool *whole) {
   r->count = 0;
   *whole = false;
@@ -237,8 +239,8 @@ mica_status mica__records_split(mica__records *r, const char *text, size_t size)
   return split(r, text, text + size, true, &next, &whole);
 }
 
-/* *cells receives the number of cells that each of the first records has with a delimiter; 0 if they differ or a quote
- * is not closed. *first receives that of the first record. */
+/* *cells receives the number of cells that each of the first records has with a delimiter; 0 if the numbers differ or a
+ * quote is not closed. *first receives the number of cells in the first record. */
 static mica_status even_cells(mica__records *r, char delimiter, size_t *cells, size_t *first) {
   r->delimiter = delimiter;
   mica__records_rewind(r);
@@ -259,8 +261,9 @@ static mica_status even_cells(mica__records *r, char delimiter, size_t *cells, s
   return MICA_OK;
 }
 
-/* *has: the first records are numbers with decimal commas between semicolons, except perhaps the last cell: 0,1;0,2;x.
- * They have the same number of commas too. */
+/* Sets *has to whether the first records have three cells or more, and all of these except perhaps the last are numbers
+ * with decimal commas, between semicolons: 0,1;0,2;x. Such records also have equally many cells if they are split at
+ * the commas. */
 static mica_status has_decimal_commas(mica__records *r, bool *has) {
   bool found = true;
   r->delimiter = ';';
@@ -276,7 +279,7 @@ static mica_status has_decimal_commas(mica__records *r, bool *has) {
   return MICA_OK;
 }
 
-/* True for *.tsv, and such a file gzipped. */
+/* True for names that end in .tsv or .tsv.gz. */
 static bool has_tabs(const char *name) {
   size_t n = strlen(name);
   if (n > 3 && !strcasecmp(name + n - 3, ".gz")) n -= 3;

@@ -10,8 +10,9 @@
 
 /* How many records are searched for numbers to tell a header from values. */
 #define JUDGED_RECORDS 20
-/* If all cells are words: the largest and smallest number of records, and the most columns, for which a header is
- * searched. */
+/* If all cells are words, a header is recognised by words that do not recur (recognise_words). This needs at least
+ * FEWEST_WORDS records, inspects at most JUDGED_WORDS records, and is not tried with more than MOST_WORD_COLUMNS
+ * columns. */
 #define JUDGED_WORDS 200
 #define FEWEST_WORDS 10
 #define MOST_WORD_COLUMNS 1000
@@ -32,8 +33,8 @@ void mica__schema_release(void *object) {
   free(schema);
 }
 
-/* True for a number, also one with a decimal comma if cells are not separated by commas; a later message refuses
- * those. */
+/* True for a number. If cells are not separated by commas, a number with a decimal comma counts too; it is refused
+ * later, with a message of its own. */
 static bool is_numeric(const mica__records *r, mica__cell cell) {
   double value;
   return mica__cell_is_numeric(cell, &value) || (r->delimiter != ',' && mica__cell_has_comma(cell));
@@ -141,8 +142,9 @@ static mica_status judge_words(mica__inference *in, mica__dictionary *words, boo
   return MICA_OK;
 }
 
-/* A header above texts: none of its words recurs in its column, while in some column other words do. A single line of
- * texts is a header too, unless config->like says what the columns are. */
+/* Recognises a header above texts. No word of the header occurs again in its column, while in some column the other
+ * words occur at least TEXT_REPEATS times on average. A single line of texts is a header too, unless config->like says
+ * what the columns are. */
 static mica_status recognise_words(mica__inference *in) {
   mica__records *r = in->records;
   const size_t n = in->schema->count;
@@ -223,7 +225,7 @@ static mica_status find_labels(mica__inference *in, const char *list) {
     schema->answers++;
     at += n;
   }
-  /* In the order of the table, as in outlines. */
+  /* Numbers the labels in the order of the table; outlines use the same order. */
   for (size_t i = 0, part = 0; i < schema->count; i++)
     if (schema->fields[i].label) schema->fields[i].part = part++;
   if (schema->answers == 1)
@@ -269,7 +271,7 @@ static mica_status find_label(mica__inference *in) {
   return MICA_OK;
 }
 
-/* --- what goes with another table --- */
+/* --- columns matched with those of another table --- */
 
 static mica_status copy_field(const mica__field *from, mica__field *to) {
   *to = *from;
@@ -283,7 +285,8 @@ static mica_status copy_field(const mica__field *from, mica__field *to) {
   return MICA_OK;
 }
 
-/* Finds each column of the known table by name, or by number if it has no names; labels may be absent. */
+/* Finds each column of the known table in the table that is read: by name if both tables have a header, else by
+ * position. The columns of labels may be missing. */
 static mica_status locate_fields(mica__inference *in, const mica__schema *known, const mica__name_table *names,
                                  mica__schema *own) {
   const char *name = in->records->name;
@@ -377,8 +380,9 @@ static mica_status count_known(mica__inference *in, mica__schema *own) {
                     own->fields[own->label].name);
 }
 
-/* Follows the schema of config->like. A header is recognised if all its names but one are known; for the rows of a
- * network also by texts above numbers, so that unknown names are not taken for cells. */
+/* Takes the columns from the schema of config->like. The first record is a header if all its names are known, or if it
+ * has all known names; one exception is allowed. If the schema is a network's outline, texts above numbers are a header
+ * too, so that unknown names are not read as values. */
 static mica_status follow(mica__inference *in, const mica__schema *known, mica__name_table *names) {
   const size_t fewer = in->schema->count < known->count ? in->schema->count : known->count;
   const bool looks_named = known->outline && in->schema->header;
@@ -414,7 +418,7 @@ static mica_status follow(mica__inference *in, const mica__schema *known, mica__
   return status;
 }
 
-/* If config->like is not a table, the labels of the table must be its classes. */
+/* If config->like is not a table, makes its classes the classes of the table's label. */
 static mica_status adopt_classes(mica__inference *in) {
   const mica__column *label = mica__store_label(in->config->like->store);
   for (size_t i = 0; label && label->class_names && i < in->schema->count; i++) {

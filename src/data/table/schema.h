@@ -14,10 +14,10 @@ typedef struct mica__cells {
   char first[41];
 } mica__cells;
 
-/* Facts about a column before its kind is decided. */
+/* What is known about a column before its kind is decided. */
 typedef struct mica__column_seen {
   mica__cells no_dates;              /* texts in the form of a date that does not exist: 2024-02-30 */
-  mica__cells texts, missing, words; /* words such as none or NA: missing cells, or names of classes */
+  mica__cells texts, missing, words; /* words: cells such as none or NA, which are missing or names of classes */
   size_t numbers, times;             /* cells; times also count as texts */
   size_t huge;                       /* texts that are numbers beyond the range of f32 */
   size_t codes;                      /* numbers that are written as 01 or 1e3 */
@@ -55,7 +55,7 @@ typedef struct mica__inference {
 
 /* --- kinds.c --- */
 
-/* MICA_E_FORMAT: the current record has another number of columns. */
+/* Fails with MICA_E_FORMAT because the current record has another number of columns than the records before it. */
 mica_status mica__schema_fail_columns(const mica__inference *in);
 /* Walks over all records and decides the kind of each column. If no name shows which column is the label, and the last
  * one does not hold classes, another column is chosen. */

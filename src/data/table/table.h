@@ -43,7 +43,7 @@ typedef struct mica__records {
   mica__cell *cells;      /* of the current record; valid until the next one */
   size_t count, capacity_cells;
   size_t width;  /* number of cells in the first record; 0: not read yet */
-  size_t passed; /* lines beginning with # that were skipped after the first record */
+  size_t passed; /* lines beginning with # that were skipped */
 } mica__records;
 
 /* Begins to read a text in memory, which ends with a NUL and must outlive the records. */
@@ -56,8 +56,9 @@ void mica__records_rewind(mica__records *records);
 /* Finds the next record; *found is false at the end. MICA_E_FORMAT names the line of a quote that is not closed, of
  * bytes that are not text, or of too many columns. */
 mica_status mica__records_next(mica__records *records, bool *found);
-/* Chooses the delimiter with which the first records have equal numbers of cells, or a tab if the file is a *.tsv; then
- * goes back to the beginning. */
+/* Chooses the delimiter with which the first records have equal numbers of cells, the most if several have; if none
+ * has, the one that splits the first record into the most cells. For a *.tsv it is always the tab. Call this at the
+ * beginning of the text; the records are at the beginning afterwards. */
 mica_status mica__records_find_delimiter(mica__records *records);
 /* Splits a single record: a text of `size` bytes, followed by a NUL. */
 mica_status mica__records_split(mica__records *records, const char *text, size_t size);
@@ -81,8 +82,8 @@ bool mica__cell_day(mica__cell cell, int64_t *seconds);
 bool mica__cell_is_missing(mica__cell cell);
 /* True for cells without a value even in a column of names, where words such as NA may be names: empty and ?. */
 bool mica__cell_is_empty(mica__cell cell);
-/* The text with doubled quotes reduced to one: its length, and the text itself, written to `out`, which has room for
- * cell.length bytes. Returns the length. */
+/* Replace each doubled quote of a cell by one. The first function returns the length of the resulting text. The second
+ * also writes the text to `out`, which must have room for cell.length bytes. */
 size_t mica__cell_unquoted_length(mica__cell cell);
 size_t mica__cell_unquote(mica__cell cell, char *out);
 bool mica__cell_is(mica__cell cell, const char *text, bool any_case);
@@ -128,11 +129,11 @@ typedef struct mica__field {
   int32_t slot;          /* NUMBER that is not the label: its index in "x" */
   const char *unread;    /* a phrase that says why the column is not read; NULL: it is read */
   const char *holds;     /* mica__file_holds of the column's first text */
-  bool found;            /* that text is the name of a file that exists */
-  size_t no_flag_line;   /* of the first number that is neither 0 nor 1; 0 if all are */
+  bool found;            /* the column's first text is the name of a file that exists */
+  size_t no_flag_line;   /* line of the first number that is neither 0 nor 1; 0: there is none */
   char no_flag[41];      /* the beginning of its cell */
   size_t missing;        /* how many cells have no number or class */
-  bool unsure;           /* a label of numbers that might be classes: they are whole, or few of them differ */
+  bool unsure;           /* a label of numbers that might be classes: all are whole, or there are few different ones */
   bool open;             /* the label may be missing: its class is then -1, its number NaN */
   size_t unseen;         /* CLASS: how many cells have classes that config->like does not have; they become -1 */
   char first_unseen[41]; /* the beginning of the first such cell */
@@ -151,10 +152,10 @@ typedef struct mica__schema {
   mica__field *fields;
   size_t count;
   bool header;
-  size_t columns;  /* of the text */
-  int32_t numbers; /* of "x" */
+  size_t columns;  /* how many columns the text has */
+  int32_t numbers; /* how many numbers a row of "x" has */
   size_t samples;
-  uint32_t *lines;      /* of each sample, from 1 */
+  uint32_t *lines;      /* the line in which each sample begins, from 1 */
   size_t passed;        /* lines beginning with # that are not samples */
   size_t label;         /* index of the label's field, or of the first label's; SIZE_MAX: the text has none */
   size_t answers;       /* the number of labels per sample if there are several; 0: one */
@@ -164,7 +165,7 @@ typedef struct mica__schema {
   size_t unlabelled;    /* records without a label */
   mica_missing missing; /* how to replace missing numbers, as configured */
   char *extras;         /* names, quoted, of columns that the known table lacks; NULL if it has all */
-  bool outline;         /* of a network's columns: messages say so, and extra columns must have names */
+  bool outline; /* these are a network's columns, not a table's: messages differ, and extra columns must have names */
 } mica__schema;
 
 /* Infers the columns by walking over the records several times; follows the schema of config->like if it has one. */
@@ -188,7 +189,8 @@ mica_status mica__kinds_find(const char *kinds, const char *name, mica_column_ki
 
 /* --- missing cells and columns that are not read (missing.c) --- */
 
-/* True if the cell of a label is missing: words such as NA may be classes. */
+/* True if a cell of the field is missing. In a CLASS field with has_words, words such as NA are names, not missing
+ * cells. */
 bool mica__field_lacks(const mica__field *field, mica__cell cell);
 /* True if the record lacks the label, or one of several. */
 bool mica__schema_lacks(const mica__schema *schema, const mica__records *records);
@@ -199,11 +201,12 @@ bool mica__list_has(const char *list, const char *name);
 /* True for usual names of columns that number rows: rownames, id, user_id, userId, index, Unnamed: 0. */
 bool mica__is_index_name(const char *name);
 /* Computes the values that replace missing numbers of "x", one per number, from the dataset's samples: all of them if
- * they are in memory, else 10,000. 0 for a column without numbers. */
+ * they are in memory, else up to 10,000 random ones. 0 for a column without numbers. */
 mica_status mica__fills_measure(const mica_dataset *dataset, mica_missing how, double *fills);
-/* Replaces all missing numbers in the dataset's table, found by the names of columns. Nobody else may read it yet. */
+/* Replaces the missing numbers of column names[k] in the dataset's table by fills[k]; numbers in a file are replaced
+ * when they are read. No other thread may read the dataset yet. */
 void mica__fills_put(mica_dataset *dataset, const char *const *names, const double *fills, size_t count);
-/* True for a column that a list of missing cells does not mention. */
+/* True if mica__missing_text must leave a column out. */
 typedef bool mica__skips_fn(const void *user, const char *column);
 /* Appends how missing cells are replaced, a phrase per column: "177 of 'age' become 29.7"; nothing if there are none.
  * `skips` NULL: all columns. */
@@ -216,11 +219,14 @@ bool mica__cell_is_language(mica__cell cell);
 
 /* --- cells (cells.c) --- */
 
-/* The labels of a record if there are several: one f32 each, or one u8 if they are flags, where 255 means unknown. */
+/* Reads the labels of a record if there are several: one f32 each, or one u8 if they are flags, where 255 means
+ * unknown. */
 mica_status mica__field_answers(const mica__schema *schema, const mica__records *records, void *answers);
-/* The class of a cell; MICA_E_FORMAT, naming file, line and column, if it is not a class. */
+/* The class of a cell. It is -1 if the label may be missing and is, or if the class of an input is unknown.
+ * MICA_E_FORMAT, naming file, line and column, if a label is not a class. */
 mica_status mica__field_class(const mica__field *field, const mica__records *records, int32_t *class_index);
-/* The number of a cell, or the value that replaces a missing one, minus the column's base; MICA_E_FORMAT likewise. */
+/* Reads the number of a cell, or the value that replaces a missing one (NaN for a label that may be missing), and
+ * subtracts the column's base. MICA_E_FORMAT, naming file, line and column, if it is not a number. */
 mica_status mica__field_number(const mica__field *field, const mica__records *records, float *value);
 mica_status mica__field_time(const mica__field *field, const mica__records *records, int64_t *seconds);
 
@@ -234,14 +240,15 @@ mica_status mica__table_open(const char *path, const mica_dataset_config *config
 /* Adds the columns of a schema to the store, without data except for the labels of a table in memory. The store takes
  * over the schema. */
 mica_status mica__table_add_columns(mica__schema *schema, mica__store *store);
-/* Fills the missing numbers of a complete store by config->missing, unless config->like has values for them. */
+/* Fills the missing numbers of a complete store by config->missing, unless config->like is a table, which has the
+ * values for them already. */
 mica_status mica__table_fill(mica__store *store, const mica_dataset_config *config);
 /* --- columns of files (files.c) --- */
 
 /* The kind of file that a name's ending means, whether or not Mica reads the format: "picture", "recording" or "table";
  * NULL: another kind. */
 const char *mica__file_holds(const char *name);
-/* True if a cell of the table's file `table` names a file that exists. */
+/* True if the path `cell` exists. A relative path starts at the folder of the table file, whose path is `table`. */
 bool mica__table_finds(const char *table, const char *cell);
 /* True for a column whose first cell names a picture or recording, if that file exists or the column's name says so
  * ("image", "path"). With `any`, the first cell decides alone, and may name a table too. False for a label. */
@@ -254,9 +261,9 @@ mica_status mica__table_add_files(const char *name, mica__store *store, const mi
 
 /* --- layouts (layout.c) --- */
 
-/* Finds out which columns a table without names has, by their number: all known ones, or all except the label, or those
- * without the unused ones. Unused columns are there if their cells in the first record are not numbers. MICA_E_FORMAT
- * for any other number of columns. */
+/* Finds out from the number of columns which columns a table without names has: all known ones, or all except the
+ * label, or those without the unused ones. It has the unused columns if their cells in the first record are not
+ * numbers. MICA_E_FORMAT for any other number of columns. */
 mica_status mica__schema_layout(mica__records *records, bool header, size_t columns, const mica__schema *known,
                                 bool *label, bool *unused);
 /* Counts the columns of a text's first record. */
@@ -264,10 +271,14 @@ mica_status mica__table_width(const char *name, char *content, size_t size, size
 
 /* --- outlines (outline.c) --- */
 
-/* The outline of a table's columns in order, one text each: kind and name ("number width", "text note"); for the label
- * "label kind", or "numbered kind" if its classes are numbers. Several labels have one text each, "flag kind" if they
- * are classes that are present or absent. The caller frees each text and the list. NULL with MICA_OK for a dataset that
- * is neither a table nor an array with bases. */
+/* Makes the outline of a table's columns in order, one text per column:
+ * - the kind and the name, such as "number width" or "text note"
+ * - for a column that is not read, "ignored" and the name
+ * - for the label, "label" or, if its classes are numbers, "numbered", and the name
+ * - for each of several labels, "label" or, if it is a class that is present or absent, "flag", and the name
+ *
+ * The caller frees each text and the list. The list is NULL, with MICA_OK, for a dataset that is neither a table nor an
+ * array with bases. */
 mica_status mica__outline_list(const mica_dataset *dataset, char ***texts, size_t *count, bool *header);
 /* A dataset of one sample of zeros, to be used as config->like for tables: numbers and the label are required, other
  * columns are unused. `classes` are the label's; NULL: it is a number. `bases` as in mica_dataset_config. MICA_E_FORMAT

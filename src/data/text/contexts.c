@@ -8,7 +8,7 @@
 typedef struct contexts {
   mica__tokens from;
   int64_t length;
-  uint64_t samples, last; /* last: the position of the last sample */
+  uint64_t samples, last; /* last: the index of the token with which the last sample begins */
   bool even;
 } contexts;
 
@@ -18,7 +18,8 @@ static void release(void *user) {
   free(c);
 }
 
-/* The token with which a sample begins. 2^32 samples times 2^31 tokens are below 2^64. */
+/* The index of the token with which a sample begins. The product sample * last fits 64 bits, because samples are below
+ * 2^32 and `last` is below 2^31. */
 static uint64_t start_of(const contexts *c, uint64_t sample) {
   if (!c->even) return sample * (uint64_t)c->length;
   return c->samples > 1 ? sample * c->last / (c->samples - 1) : 0;

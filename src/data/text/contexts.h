@@ -12,13 +12,14 @@ typedef struct mica__tokens {
   mica_dtype dtype;
   uint64_t count;
   int32_t vocabulary;
-  void *owner; /* owner of the tokens: released with the dataset, or if none is made */
+  void *owner; /* owner of the tokens; released with the dataset, or at once if no dataset is made */
   void (*release)(void *owner);
 } mica__tokens;
 
-/* A dataset with one column "tokens", i32 (length + 1): contexts and the token after each. If `samples` is 0, contexts
- * follow one another, and the last token of one is the first of the next; else there are that many, evenly spaced over
- * the stream. MICA_E_FORMAT, naming both numbers, if the stream is too short for one. */
+/* Makes a dataset with one column "tokens", i32 (length + 1): a context and the token after it. If `samples` is 0,
+ * contexts follow one another, and the last token of each sample is the first of the next. Otherwise there are
+ * `samples` contexts, evenly spaced over the stream. MICA_E_FORMAT, naming both numbers, if the stream is too short for
+ * one. */
 mica_status mica__dataset_of_contexts(const char *name, const mica__tokens *tokens, int64_t length, uint64_t samples,
                                       mica_dataset **dataset);
 

@@ -20,7 +20,7 @@ static mica_status add_content(const char *path, const char *content, size_t siz
   if (zero)
     return mica__fail(MICA_E_FORMAT, "%s, line %zu has a zero byte; texts must be UTF-8 or Latin-1, not UTF-16", path,
                       line);
-  if (size >= 3 && !memcmp(content, "\xef\xbb\xbf", 3)) content += 3, size -= 3; /* the mark of UTF-8 */
+  if (size >= 3 && !memcmp(content, "\xef\xbb\xbf", 3)) content += 3, size -= 3; /* skips a byte order mark */
   while (size > 0 && (content[size - 1] == '\n' || content[size - 1] == '\r')) size--;
   if (mica__utf8_prefix(content, size) == size) {
     mica__text_add_bytes(all, content, size);
@@ -60,7 +60,7 @@ static mica_status describe(const mica__class_files *f, uint64_t latin, mica__st
   return mica__text_status(&text);
 }
 
-/* Adds both columns; the store takes over the texts and the offsets. */
+/* Adds the columns "text" and "label". The store takes over the texts and the offsets. */
 static mica_status fill_store(mica__class_files *f, const mica_dataset_config *config, mica__store *store) {
   static const mica_column about = {"text", MICA_COLUMN_KIND_TEXT, MICA_U8, {1, {MICA_DYNAMIC}}, 0};
   mica__column *column = NULL;
@@ -93,7 +93,8 @@ static mica_status open_folder(const char *const *paths, size_t count, const mic
 
 #define MOST_DEPTH 8
 
-/* *all: all files in a folder and its subfolders end in .txt. *found: there are such files. */
+/* Sets *found to true if a file in the folder or its subfolders ends in .txt, and *all to false if one does not, or if
+ * folders are nested too deeply. */
 static mica_status holds_texts(const char *path, int depth, bool *all, bool *found) {
   mica__names names;
   MICA_TRY(mica__names_look(path, &names));
@@ -113,8 +114,8 @@ static mica_status holds_texts(const char *path, int depth, bool *all, bool *fou
   return status;
 }
 
-/* *is: every folder in the folder contains texts or nothing, and some contain texts. YOLO's "labels" next to "images"
- * does not count. */
+/* Sets *is to whether every folder in the folder contains texts or nothing, and at least one contains texts. It is
+ * false for the YOLO layout, whose folder "labels" holds texts, because its folder "images" holds pictures. */
 static mica_status is_folder(const char *path, bool *is) {
   mica__names names;
   bool all = true, found = false;

@@ -76,6 +76,7 @@ mica__texts mica__texts_of(const mica_dataset *data, const char *name) {
   const size_t count = mica_dataset_column_count(data);
   size_t i = 0;
   while (i < count && strcmp(mica__column_given_name(data, mica_dataset_column(data, i)), name) != 0) i++;
-  /* A dataset derived from a table no longer knows the table's names; then the column of answers is meant. */
+  /* A dataset derived from a table no longer knows the names of the table's columns. An unknown name then means the
+   * column "label". */
   return (mica__texts){.data = data, .column = i < count ? i : mica_dataset_column_index(data, "label")};
 }
