@@ -86,7 +86,7 @@ static mica_status check_sample(const mica_dataset *dataset, size_t column, uint
   return MICA_OK;
 }
 
-/* The index in the column of a sample. */
+/* The index of a sample of the dataset within the column's data. */
 static uint64_t stored_index(const mica_dataset *dataset, const mica__column *column, uint64_t sample) {
   const uint64_t stored = mica__dataset_index(dataset, sample);
   return column->map ? column->map[stored] : stored;

@@ -4,8 +4,8 @@
 
 #include "data/dataset.h"
 
-/* Call this with the failure of a read. If more of the pictures cannot be read, the message is extended by their number
- * and the names of ten. Returns status. */
+/* Call this with the status of a failed read. If other pictures cannot be read either, adds the number of unreadable
+ * pictures and the names of up to ten to the message. Returns `status`. */
 mica_status mica__damaged_list(const mica__store *store, mica_status status);
 
 #endif

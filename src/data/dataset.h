@@ -10,12 +10,12 @@
 /* Labels from this number on are considered garbage. */
 #define MICA__MAX_CLASSES 1000000
 
-/* The range of the values of an array column in its file, and the base to subtract: one per number of a row, or one for
- * all. */
+/* The range of the values of an array column in its file, and the base that is subtracted from them. A column of rows
+ * has one extent per number of a row; other columns have one for all numbers. */
 typedef struct mica__extent {
   double least, most;
   double base; /* subtracted in double, before the conversion to f32 */
-  bool coarse; /* mica__is_coarse */
+  bool coarse; /* f32 would make many of the numbers equal (mica__is_coarse) */
 } mica__extent;
 
 /* A column of a store: in memory, or read sample by sample. */
@@ -30,11 +30,11 @@ typedef struct mica__column {
   mica_status (*length)(void *user, uint64_t sample, int64_t *length);
   /* Reads a sample that is drawn at random; `draw` differs in each epoch. NULL: samples are the same in all epochs. */
   mica_status (*read_drawn)(void *user, uint64_t sample, uint64_t draw, void *data, size_t bytes);
-  /* Reads a picture or mask in its own size, neither scaled nor cropped, which is in store->sides. NULL: `read` does
-   * so. */
+  /* Reads a picture or mask without scaling or cropping, in the size that store->sides gives. NULL: `read` neither
+   * scales nor crops. */
   mica_status (*read_own)(void *user, uint64_t sample, void *data, size_t bytes);
   bool foreign;                  /* the functions are the caller's: failures get a message, classes are checked */
-  const uint32_t *map;           /* for each sample of the store its index in the column; NULL: the same */
+  const uint32_t *map;           /* for each sample of the store its index in the column; NULL: the same index */
   char **class_names;            /* of a column with classes, set once the store is a dataset */
   const char *const *part_names; /* one per number of a row; NULL: they have no names */
   const char *const *files;      /* the file of each sample of the column; NULL: samples have no files */
@@ -63,7 +63,7 @@ typedef struct mica__store {
   mica__column *columns;
   size_t column_count;
   struct mica__volumes *volumes;     /* for files of volumes (data/volume/volume.h); NULL: there are none */
-  const struct mica__schema *schema; /* for a table as text (data/table/table.h) */
+  const struct mica__schema *schema; /* the columns of a table as text (data/table/table.h); NULL: not one */
   size_t input, label;               /* the columns of inputs and labels; column_count: there is none */
   mica__owned *owned;
   size_t owned_count;
@@ -79,8 +79,8 @@ struct mica_dataset {
 mica_status mica__store_create(const char *name, mica__store **store);
 void mica__store_release(mica__store *store);
 
-/* Makes the store release the object with itself; if memory is short, the object is released at once. A NULL object is
- * ignored. */
+/* Gives the object to the store: it is released together with the store. If memory is short, the object is released at
+ * once. A NULL object is ignored. */
 mica_status mica__store_own(mica__store *store, void *object, void (*release)(void *object));
 
 /* Adds a sentence to the store's summary. */
@@ -98,8 +98,8 @@ mica_status mica__store_add(mica__store *store, const mica_column *about, mica__
 mica_status mica__store_add_input(mica__store *store, mica_dtype dtype, mica_shape shape, mica__column **column);
 
 /* Checks that labels are classes 0 to classes - 1 (classes 0: one more than the largest) and adds them as column
- * "label", which takes them over (also on failure). MICA_E_FORMAT names the first label that is not, or a largest label
- * that is implausible for so few samples. */
+ * "label", which takes them over (also on failure). MICA_E_FORMAT names the first label out of range, or a largest
+ * label that is implausible for so few samples. */
 mica_status mica__store_add_labels(mica__store *store, int32_t *labels, int32_t classes);
 /* mica__store_add_labels for labels of any type, which are copied and must be whole numbers. */
 mica_status mica__store_convert_labels(mica__store *store, mica_dtype dtype, const void *labels, int32_t classes);
@@ -109,14 +109,15 @@ mica_status mica__store_add_targets(mica__store *store, float *targets);
 /* Copies the names of a column's classes; does nothing if the column does not have `count` classes. */
 mica_status mica__column_name_classes(mica__column *column, const char *const *names, int32_t count);
 
-/* Checks that a filled store fits config->like, and names its classes. `name` appears in messages. */
+/* Checks that a filled store fits config->like, and gives its classes their names. `name` appears in messages. */
 mica_status mica__store_finish(const char *name, mica__store *store, const mica_dataset_config *config);
 
 /* Makes a dataset of all samples of the store, which it takes over (also on failure). Classes without names are named
  * by number. */
 mica_status mica__dataset_of(mica__store *store, mica_dataset **dataset);
 
-/* Adds to the summary how many picture files (of all, or of 200) have an alpha channel, and how it is treated. */
+/* Adds to the summary how many picture files (of all, or of 200 evenly spaced ones) have an alpha channel, and how it
+ * is treated. */
 mica_status mica__store_note_alpha(mica__store *store);
 
 /* The first column of a kind; NULL: none. */
@@ -165,7 +166,8 @@ mica_status mica__content_read(const char *path, uint8_t **data, size_t *size);
 /* mica__content_read for bytes in memory, which it takes over: they are freed or become *data. */
 mica_status mica__content_inflate(const char *name, uint8_t *raw, size_t raw_size, uint8_t **data, size_t *size);
 
-/* Replaces bytes by their gzip file. After a failure they are freed, and *data is NULL. */
+/* Compresses *data to the content of a gzip file. Frees the uncompressed bytes, also after a failure; *data is then
+ * NULL. */
 mica_status mica__content_deflate(uint8_t **data, size_t *size);
 
 /* An array in a file. Its elements are inside the content, which is moved if they would not be aligned. */
@@ -175,18 +177,20 @@ typedef struct mica__array {
   uint8_t *elements;
 } mica__array;
 
-/* IDX: two zero bytes, a type, a rank, the dimensions and the elements (big-endian; swapped here). To read only the
- * header, the first 36 bytes are enough; *offset receives the position of the elements. */
+/* Parses an IDX file: two zero bytes, a type, a rank, the dimensions and the elements. The elements are big-endian in
+ * the file and are converted to the host's byte order. mica__idx_parse_header reads only the first 36 bytes of the
+ * content, but needs the size of the whole file; *offset receives the position of the elements. */
 mica_status mica__idx_parse_header(const char *name, const uint8_t *content, size_t size, mica__array *array,
                                    size_t *offset);
 mica_status mica__idx_parse(const char *name, uint8_t *content, size_t size, mica__array *array);
-/* NumPy's npy with elements in C order; they are byte-swapped here if the host's order differs. */
+/* Parses NumPy's npy with elements in C order, and converts them to the host's byte order. */
 mica_status mica__npy_parse(const char *name, uint8_t *content, size_t size, mica__array *array);
 
 /* Moves the bytes after a file's header to an address that suits elements of any type. */
 uint8_t *mica__elements_align(uint8_t *content, size_t header, size_t bytes);
 
-/* True if a file of this size is read sample by sample, by config->memory; gzip files never are. */
+/* True if config->memory says that a file of this size is read sample by sample instead of loaded. False for gzip
+ * files. */
 bool mica__stays_in_file(const char *path, const mica_dataset_config *config);
 /* Reads `size` bytes; MICA_E_IO if the file has become shorter. */
 mica_status mica__file_read_at(const char *name, int file, uint64_t offset, void *data, size_t size);
@@ -196,12 +200,13 @@ mica_status mica__file_begin(const char *path, void *bytes, size_t capacity, uin
 
 /* True if numbers in this range are so large and so close together that f32 makes many of them equal. */
 bool mica__is_coarse(double least, double most);
-/* Makes extents for `parts` numbers per sample, to be measured; the store owns them. */
+/* Makes empty extents, one for each of `parts` numbers of a sample; the store owns them. */
 mica_status mica__extents_create(mica__store *store, size_t parts, mica__extent **extents);
 /* Extends the extents so that they include the elements; the first element is number 0 of a sample. */
 void mica__extents_measure(mica__extent *extents, size_t parts, mica_dtype dtype, const void *elements, int64_t count);
-/* Finds the bases of a column of rows or of answers, from config->like first, else from config. MICA_E_FORMAT if the
- * elements are of a floating type that cannot hold whole numbers near a base exactly. */
+/* Finds the bases of the numbers of a row, or of the label. A base comes from config->like if that has one, or else
+ * from config->bases. MICA_E_FORMAT if the elements are of a floating type that cannot hold whole numbers near a base
+ * exactly. */
 mica_status mica__extents_find_bases(const mica__store *store, const mica__column *column,
                                      const mica_dataset_config *config, mica__extent *extents, size_t parts,
                                      mica_dtype dtype);
@@ -219,8 +224,8 @@ typedef struct mica__file_rows {
 } mica__file_rows;
 /* Makes a column read its samples from the file at path. MICA_E_FORMAT if the file is too short for them. */
 mica_status mica__store_map(mica__store *store, mica__column *column, const char *path, const mica__file_rows *rows);
-/* Measures the extents of a column whose samples stay in a file. Later reads subtract the bases that are found for
- * them. */
+/* Measures the extents of a column whose samples stay in a file. Once the extents have bases, reads of the column
+ * subtract them. */
 mica_status mica__store_measure_mapped(const mica__store *store, const mica__column *column, mica__extent *extents,
                                        size_t parts);
 
@@ -232,8 +237,8 @@ mica_status mica__cifar_parse(const char *name, uint8_t *content, size_t size, c
  * messages. */
 mica_status mica__text_parse(const char *path, const char *name, uint8_t *content, size_t size, mica__store *store);
 
-/* MICA_E_FORMAT names the first element, in samples from `first` on, that is not a finite f32 number: NaN, infinite, or
- * out of range. Integers are not checked. */
+/* Checks that elements are finite f32 numbers. MICA_E_FORMAT names the first one, in samples from `first` on, that is
+ * NaN, infinite or out of range. Integers are not checked. */
 mica_status mica__check_finite(const char *name, mica_dtype dtype, const void *elements, mica_shape shape,
                                uint64_t first, uint64_t samples);
 /* Fills the store with inputs, whose content it takes over, and with labels. */
@@ -255,8 +260,8 @@ mica_status mica__recordings_add(mica__store *store, char **paths, const mica_da
  * the dataset. */
 mica_status mica__dataset_pick(const mica_dataset *dataset, const uint8_t *chosen, mica_dataset **part);
 
-/* Marks the samples below `count` whose numbers are in a text, one per line. The text must end with a NUL and is
- * modified. */
+/* Sets chosen[i] to 1 for each sample number i that a line of the text states; numbers must be below `count`. Empty
+ * lines and lines that begin with # are skipped. The text must end with a NUL and is modified. */
 mica_status mica__split_parse(const char *name, char *content, size_t size, uint64_t count, uint8_t *chosen);
 
 /* True for names that readers ignore: hidden files, and those that systems and programs leave behind, such as __MACOSX
@@ -269,12 +274,13 @@ typedef struct mica__names {
   size_t count;
 } mica__names;
 mica_status mica__names_read(const char *path, mica__names *names);
-/* Likewise, but without names if path is not a folder that this user may read: to recognise what a folder holds. */
+/* Like mica__names_read, but lists no names, without failing, if path is not a folder that this user may read. Used to
+ * find out what a folder holds. */
 mica_status mica__names_look(const char *path, mica__names *names);
 void mica__names_free(mica__names *names);
 
-/* A copy of the name with control characters and bytes that are not UTF-8 written as \\x1b, fit for a terminal and for
- * JSON; NULL when memory is short. */
+/* A copy of the name for terminals and JSON: each control character or byte that is not UTF-8 is written as \x1b, for
+ * example. NULL if memory is short. */
 char *mica__name_printable(const char *name);
 
 #endif

@@ -1,4 +1,4 @@
-/* Packed bytes. */
+/* Compresses bytes with gzip. */
 #include "data/dataset.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Gives classes numbers that are the same in all parts of the data, although each part has other classes. */
+/* Gives classes numbers that are the same in all parts of the data (training, validation, test), although the parts
+ * need not have the same classes. */
 #include "data/identities.h"
 #include "base/text.h"
 #include "ops/random/permutation.h"

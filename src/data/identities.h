@@ -4,8 +4,8 @@
 
 #include "data/dataset.h"
 
-/* The identity numbers behind the label column of a part, stored as its `user`. Classes in training come first, in the
- * order of those that are known; others follow in the order of the data. */
+/* The identity numbers behind the label column of a part, stored as its `user`. Classes in training come first, with
+ * the same numbers in all parts; others follow in the order of the data. */
 typedef struct mica__identities {
   int32_t *numbers; /* one per sample of the data that were opened */
   char **names;     /* by number */
@@ -15,11 +15,15 @@ typedef struct mica__identities {
 /* The identities of a column; NULL: it was not opened by mica__identities_open. */
 const mica__identities *mica__identities_of(const mica_dataset *data);
 
-/* Which classes are kept for the test. */
+/* Which classes are kept for the test. `classes` is one of these:
+ * - "ann,bob": these classes
+ * - "5": this many, chosen at random
+ * - "": those that only the test part has or, if these are fewer than two, 30 % of all but at least two, chosen at
+ *   random */
 typedef struct mica__unseen {
-  const char *task;    /* its name in messages */
-  const char *classes; /* a list such as "ann,bob", a number, or "": those that only the test part has, else 30 % */
-  uint64_t seed;       /* chooses classes at random if they are not listed and the test part has no others */
+  const char *task; /* the task's name in messages */
+  const char *classes;
+  uint64_t seed;            /* of the random choice */
   const char *const *known; /* names of the classes in training, unless config->like has them; NULL: not known yet */
   size_t known_count;
 } mica__unseen;
@@ -28,7 +32,7 @@ typedef struct mica__unseen {
  * them, or no class with two samples. */
 mica_status mica__identities_open(const char *path, const mica_dataset_config *config, const mica__unseen *how,
                                   mica_part part, mica_dataset **out);
-/* *has: the data have this part in a file or folder of its own. */
+/* Sets *has to whether the data have this part in a file or folder of its own. Opens the part to find out. */
 mica_status mica__identities_has(const char *path, const mica_dataset_config *config, const mica__unseen *how,
                                  mica_part part, bool *has);
 /* Makes a dataset of the samples whose classes are in training or, if `unseen`, of the others. Samples without a

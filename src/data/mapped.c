@@ -18,7 +18,7 @@
 
 typedef struct mapped {
   int file;
-  const char *name;            /* the store's */
+  const char *name;            /* the name of the store */
   const mica__extent *extents; /* the column's; NULL: the column is u8 */
   size_t parts;
   mica__file_rows rows;

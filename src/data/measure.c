@@ -137,7 +137,7 @@ mica_status mica_dataset_measure_column(const mica_dataset *dataset, size_t colu
   double(*sums)[2] = calloc((size_t)channels, sizeof *sums), n = 0;
   if (!sums) return mica__fail_nomem("a measurement");
   mica_status status = sum_samples(dataset, column, channels, sums, &n);
-  if (n == 0) n = 1; /* ragged samples of no length */
+  if (n == 0) n = 1; /* all samples are ragged and empty */
   for (int64_t c = 0; status == MICA_OK && c < channels; c++) {
     const double m = sums[c][0] / n, d = sqrt(fmax(sums[c][1] / n - m * m, 0));
     mean[c] = (float)m;

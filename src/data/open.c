@@ -1,4 +1,4 @@
-/* Opens datasets: recognises the format of what lies at a path. */
+/* Opens datasets: recognises the format of the file or folder at a path. */
 #include "data/sound/sound.h"
 #include "data/source.h"
 #include "data/table/table.h"
@@ -37,8 +37,8 @@ static mica_status is_part_folder_of(const mica__source *source, const char *pat
   return source->is_part_folder ? source->is_part_folder(path, is) : is_folder_of(source, path, is);
 }
 
-/* True if the name is only a word for a part. For a folder, mica__part_is_named decides; for a file, its name before
- * the first dot must be such a word, also after "x_", with which arrays begin. */
+/* True if the name says nothing but a part. For a folder, mica__part_is_named decides. For a file, the name before the
+ * first dot must be a word for the part, as in train.csv or, with the "x_" of arrays, x_train.npy. */
 static bool is_word(mica_part part, const char *name, bool folder) {
   char stem[64];
   const size_t length = strcspn(name, ".");
@@ -87,7 +87,7 @@ static void free_paths(char **paths, size_t *count) {
   while (*count > 0) free(paths[--*count]);
 }
 
-/* Names the folders beside the parts, if these are folders. */
+/* If the parts are folders, mentions the other folders beside them in the store's summary. */
 static mica_status note_folders(const mica__source *source, const char *folder, const mica__names *names,
                                 mica__store *store) {
   char *used[3] = {NULL, NULL, NULL};
@@ -104,8 +104,8 @@ static mica_status note_folders(const mica__source *source, const char *folder, 
   return status;
 }
 
-/* Reports that there is no such part, and names a folder that has its name but not the same contents as the other
- * parts. */
+/* Reports that there is no such part. If a folder is named like the part but does not hold what the other parts hold,
+ * the message names it. */
 static mica_status refuse_part(mica_part part, const char *folder, const mica__names *names) {
   for (size_t i = 0; i < names->count; i++)
     if (mica__part_is_named(part, names->names[i]))

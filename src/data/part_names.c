@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Words for parts, longer ones before their own beginnings. */
+/* Words for parts. A word stands before any shorter word that it begins with, such as "training" before "train". */
 typedef struct word {
   const char *text;
   bool whole; /* no letter may follow it in the name of a file: "dev.csv", but not "devices.csv" */

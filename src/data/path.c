@@ -35,7 +35,7 @@ bool mica__is_folder(const char *path) {
 bool mica__folder_enter(const char *path, const mica__folder_level *above, mica__folder_level *here) {
   struct stat about;
   *here = (mica__folder_level){.above = above, .depth = above ? above->depth + 1 : 0};
-  if (stat(path, &about) != 0) return true; /* reading its names reports it */
+  if (stat(path, &about) != 0) return true; /* mica__names_read will report the error */
   here->device = (uint64_t)about.st_dev;
   here->number = (uint64_t)about.st_ino;
   for (const mica__folder_level *l = above; l; l = l->above)

@@ -31,7 +31,7 @@ mica_status mica__dataset_pick(const mica_dataset *dataset, const uint8_t *chose
   return MICA_OK;
 }
 
-/* Makes both parts: the samples whose byte is 1, and the others. */
+/* Makes both parts: the samples whose byte in `chosen` is 1, and the others. */
 static mica_status part_by(const mica_dataset *dataset, const uint8_t *chosen, mica_dataset **part,
                            mica_dataset **rest) {
   uint64_t count = 0, ia = 0, ib = 0;
@@ -58,7 +58,7 @@ static mica_status part_by(const mica_dataset *dataset, const uint8_t *chosen, m
   return MICA_OK;
 }
 
-/* A sample and its value in the column that decides. */
+/* A sample and its value in the column by which the dataset is split. */
 typedef struct keyed {
   double key;
   uint32_t sample;
@@ -70,7 +70,8 @@ static int by_key(const void *a, const void *b) {
   return x->sample < y->sample ? -1 : x->sample > y->sample;
 }
 
-/* The values of a column of scalars: numbers, classes, ids, times. Above 2^53 not all of them are distinct. */
+/* The values of a column of scalars: numbers, classes, ids, times. As doubles, different integers above 2^53 may become
+ * equal. */
 static mica_status read_keys(const mica_dataset *dataset, const char *name, keyed *keys) {
   const size_t k = mica_dataset_column_index(dataset, name);
   const mica_column *about = mica_dataset_column(dataset, k);
@@ -160,15 +161,16 @@ static int by_rest(const void *a, const void *b) {
 /* From this many samples on, a class has at least one in the part, however small the share. */
 #define ALWAYS_HELD 4
 
-/* Replaces the number of samples of each class by the number to choose: `total` in all by largest remainders, and more
- * if a class of ALWAYS_HELD samples would have none. */
+/* Replaces the number of samples of each class by the number to choose: `share` times it, rounded so that the sum is
+ * `total` (largest remainders). A class of ALWAYS_HELD samples or more gets at least one, even if the sum then
+ * exceeds `total`. */
 static void share_out(uint64_t *counts, leftover *rests, int32_t classes, double share, uint64_t total) {
   uint64_t given = 0;
   for (int32_t k = 0; k < classes; k++) {
     const uint64_t own = counts[k];
     const double wanted = share * (double)own;
     counts[k] = (uint64_t)wanted;
-    /* A class with a single sample gets a validation sample last, so that it is trained on if possible. */
+    /* A class with a single sample is the last to give it to validation, so that it is trained on if possible. */
     const double behind = own > 1 ? 0 : own ? 1 : 2;
     rests[k] = (leftover){wanted - (double)counts[k] - behind, k};
     if (own >= ALWAYS_HELD && counts[k] == 0) counts[k] = 1, rests[k].rest = -1;

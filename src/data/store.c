@@ -72,8 +72,8 @@ mica_status mica__store_set_count(mica__store *store, uint64_t count) {
   return MICA_OK;
 }
 
-/* The allowed forms of each kind: its dtypes, ranks (of a ragged column with the open dimension) and whether it must be
- * ragged (1), must not (-1) or may (0). */
+/* The allowed forms of each kind of column: its dtypes and its ranks, which count the dimension that differs between
+ * samples. ragged: 1 if the column must have such a dimension, -1 if it must not, 0 if it may. */
 typedef struct kind_rule {
   mica_dtype dtypes[2];
   int32_t least_rank, most_rank, ragged;
@@ -230,7 +230,7 @@ mica_status mica__store_convert_labels(mica__store *store, mica_dtype dtype, con
   return mica__store_add_labels(store, converted, classes);
 }
 
-/* "column 1" of a row, "element 0, 5, 1" of a picture. */
+/* Writes the position of an element for a message: "column 1" in a row, "element 0, 5, 1" in a picture. */
 static void format_index(mica_shape shape, int64_t element, char *text, size_t bytes) {
   int64_t index[MICA_MAX_RANK] = {0};
   for (int32_t d = shape.rank - 1; d >= 0; d--) index[d] = element % shape.dim[d], element /= shape.dim[d];

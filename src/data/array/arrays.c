@@ -24,7 +24,9 @@ static mica_status input_shape(const char *name, mica_shape all, mica_shape *one
 /* The number of bases that are subtracted from a sample: one per number of a row, one for all numbers of a picture. */
 static size_t parts_of(mica_shape one) { return one.rank == 1 ? (size_t)one.dim[0] : 1; }
 
-/* Measures the extents of an array in memory, for a column, and finds its bases. */
+/* Finds the range (extent) of the values of an array in memory and the base that is subtracted from them, and stores
+ * both in the column. `parts` is the number of extents: the numbers of a row each have one, all numbers of a picture
+ * share one. */
 static mica_status take_extents(mica__store *store, mica__column *column, const mica__array *array, size_t parts,
                                 int64_t count, const mica_dataset_config *config) {
   mica__extent *extents = NULL;
@@ -36,7 +38,8 @@ static mica_status take_extents(mica__store *store, mica__column *column, const 
   return mica__extents_find_bases(store, column, config, extents, parts, array->dtype);
 }
 
-/* Stores inputs of u8 and f32 without a copy, others converted to f32. Takes over the content. */
+/* Stores inputs of u8 and f32 without a copy, unless a base is subtracted from them; converts others to f32. Takes over
+ * the content. */
 static mica_status take_inputs(mica__store *store, const mica__array *inputs, uint8_t *content,
                                const mica_dataset_config *config) {
   mica__column *column = NULL;
@@ -83,7 +86,7 @@ static mica_status add_several(mica__store *store, const mica__array *labels) {
   return MICA_OK;
 }
 
-/* Samples must have as many labels as those of config->like. */
+/* Checks that samples have as many labels as the samples of config->like. */
 static mica_status check_like(const mica__store *store, const mica__array *labels, const mica_dataset_config *config) {
   const mica_dataset *like = config->regression ? NULL : config->like;
   const mica_column *about = like ? mica_dataset_column(like, mica_dataset_column_index(like, "label")) : NULL;
@@ -94,7 +97,7 @@ static mica_status check_like(const mica__store *store, const mica__array *label
                     (long long)has, has == 1 ? "" : "s", (long long)wants);
 }
 
-/* Adds labels; there must be one per input. */
+/* Adds labels for all inputs: one number per input or, without config->regression, also K zeros and ones per input. */
 static mica_status add_labels(mica__store *store, const mica__array *labels, const mica_dataset_config *config) {
   char text[MICA_SHAPE_TEXT];
   MICA_TRY(check_like(store, labels, config));
@@ -136,7 +139,7 @@ mica_status mica__arrays_join(mica__array inputs, uint8_t *content, const mica__
 
 /* --- files --- */
 
-/* The longest header of either format, with the bytes before it. */
+/* How many bytes at the start of a file are read to find its header: more than the header of either format takes. */
 #define HEADER_BYTES (MICA__NPY_BEGIN + 64)
 
 /* Adds inputs that are read from their file sample by sample. */
@@ -211,7 +214,7 @@ static mica_status parse_array(const char *path, uint8_t *content, size_t size, 
   return npy ? mica__npy_parse(path, content, size, array) : mica__idx_parse(path, content, size, array);
 }
 
-/* Reads inputs into memory, or leaves them in their file. */
+/* Reads inputs into memory or, if mica__stays_in_file says so, leaves them in their file. */
 static mica_status read_inputs(const char *path, bool npy, const mica_dataset_config *config, mica__store *store) {
   uint8_t *content = NULL;
   size_t size = 0;

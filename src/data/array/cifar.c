@@ -1,5 +1,5 @@
-/* CIFAR's binary files: records of a label (CIFAR-100: a coarse and a fine one) and 32 x 32 bytes each of red, green
- * and blue. */
+/* CIFAR's binary files: records of a label and 32 x 32 bytes each of red, green and blue. A record of CIFAR-100 has two
+ * labels, one of 20 groups of classes and then one of 100 classes; the second is used. */
 #include "base/checked.h"
 #include "data/source.h"
 
@@ -46,7 +46,7 @@ static bool is_file(const char *path, const uint8_t *begin, size_t size) {
   return mica__name_ends(path, ".bin");
 }
 
-/* Reads the files into one content, one after the other. */
+/* Reads the files into one block of memory, one after the other. */
 static mica_status open_files(const char *const *paths, size_t count, const mica_dataset_config *config,
                               mica__store *store) {
   uint8_t *all = NULL;

@@ -1,5 +1,5 @@
-/* IDX, the format of MNIST: a magic of four bytes 0 0 TYPE RANK, RANK dimensions of four bytes, big-endian, elements.
- * */
+/* IDX, the format of MNIST. A file consists of the bytes 0 0 TYPE RANK, then RANK dimensions of four bytes, big-endian,
+ * and then the elements. */
 #include "base/byte_order.h"
 #include "base/checked.h"
 #include "data/dataset.h"

@@ -26,16 +26,16 @@ typedef struct mica__carried {
   size_t column; /* of the dataset */
   const mica__column *from;
   mica__way way;
-  mica_dtype up, dtype;                   /* as uploaded, and in the batch */
-  int64_t elements;                       /* of a sample; RAGGED: of a row */
-  size_t bytes;                           /* of a sample as uploaded; RAGGED: of a row */
-  float *mean, *deviation;                /* of its channels; NULL if neither the host nor `affine` normalises it */
-  mica_tensor *affine;                    /* PLANES: (C, 2) scale and shift */
-  int32_t word, words;                    /* WORDS: the position in the record; RAGGED: that of its length, one word */
-  int32_t *lengths;                       /* RAGGED: the length of each sample, at most `most` */
-  int64_t most, pad;                      /* RAGGED: the longest sample; the value that pads shorter ones */
+  mica_dtype up, dtype;    /* as uploaded, and in the batch */
+  int64_t elements;        /* of a sample; RAGGED: of a row */
+  size_t bytes;            /* of a sample as uploaded; RAGGED: of a row */
+  float *mean, *deviation; /* of its channels; NULL if neither the host nor `affine` normalises it */
+  mica_tensor *affine;     /* PLANES: (C, 2) scale and shift */
+  int32_t word, words; /* WORDS: position in the record, number of words; RAGGED: the same for its length, one word */
+  int32_t *lengths;    /* RAGGED: the length of each sample, after it is cut to `most` */
+  int64_t most, pad;   /* RAGGED: longer samples are cut to `most` rows, 0: none; `pad` fills shorter ones */
   int64_t bucket[MICA__MAX_BUCKETS];      /* RAGGED: the length in each bucket */
-  mica_tensor *out[2][MICA__MAX_BUCKETS]; /* its batches: full ones and smaller ones, by bucket */
+  mica_tensor *out[2][MICA__MAX_BUCKETS]; /* its batches: [0] full ones, [1] the last, smaller one; by bucket */
   mica_tensor *length_out[2];             /* RAGGED */
   char *length_name;                      /* RAGGED: "NAME.length" */
 } mica__carried;
@@ -56,7 +56,7 @@ struct mica_loader {
   mica_buffer *words_memory;    /* for all columns of WORDS, and lengths */
   mica_tensor *words_out;       /* words_memory as i32 */
   mica_tensor *mixed_out[2];    /* (N, classes), if labels are probabilities */
-  mica_batch_column *columns;   /* as the source gives them */
+  mica_batch_column *columns;   /* name, dtype and shape of each tensor of a batch; open dimensions are MICA_DYNAMIC */
   size_t column_count;
   mica_feed *feeds[2][MICA__MAX_BUCKETS];
   mica__resident *resident; /* either this or `stream` */
@@ -74,8 +74,8 @@ typedef struct mica__epoch_order {
   uint32_t *grouped; /* if batches are grouped by length: the sample at each position */
 } mica__epoch_order;
 
-/* The position in the epoch of the first sample of a batch, counted over all shards, because positions determine random
- * numbers. */
+/* The position in the epoch of the first sample of a batch. Positions are counted over all shards, and random numbers
+ * are drawn by position, so each sample of an epoch gets its own random numbers. */
 uint64_t mica__loader_first(const mica_loader *loader, uint64_t batch);
 /* Samples of a batch. */
 int64_t mica__loader_count(const mica_loader *loader, uint64_t batch);
@@ -97,7 +97,7 @@ static inline bool mica__loader_groups(const mica_loader *loader) {
 
 /* --- columns (carry.c, ragged.c) --- */
 
-/* Decides how each column is carried, and measures what has to be normalised. */
+/* Decides how each column gets to the device, and measures what has to be normalised. */
 mica_status mica__loader_carry(mica_loader *loader);
 /* Reads the lengths of ragged columns and chooses buckets. */
 mica_status mica__loader_make_buckets(mica_loader *loader);
@@ -129,8 +129,8 @@ mica_status mica__record_write(const mica_loader *loader, uint64_t index, mica__
 /* A batch's samples on the device, for the kernels that make it. */
 typedef struct mica__taken {
   const mica_tensor *words;         /* (n, words) i32; NULL if there are none */
-  const mica_tensor *const *x;      /* for each carried column; NULL for WORDS. If streamed, padded (N, T, ...) */
-  const mica_tensor *const *starts; /* of each ragged column (count) i64: its first row; NULL entries where streamed */
+  const mica_tensor *const *x;      /* by column of the loader; NULL for WORDS. If streamed, padded (N, T, ...) */
+  const mica_tensor *const *starts; /* RAGGED: (count) i64, first row of each sample; NULL: other ways, or streamed */
   const mica_tensor *order;         /* (count) i32; NULL: use the permutation, or samples are in order already */
   mica__permutation permutation;
   uint64_t first; /* sample s of the batch is order[first + s], or permutation(first + s), of x */
@@ -154,7 +154,7 @@ mica_status mica__stream_seek(mica__stream *stream, uint64_t epoch, uint64_t bat
 /* Provides the samples of the next batch for work queued on `queue` from now on. *waited receives the seconds for which
  * decoding blocked the caller. */
 mica_status mica__stream_take(mica__stream *stream, mica_queue *queue, mica__taken *taken, double *waited);
-/* Releases the batch taken last: its memory is written again after the work queued so far. */
+/* Releases the batch taken last. The memory of its slot is overwritten only after the work that is queued so far. */
 mica_status mica__stream_give(mica__stream *stream, mica_queue *queue);
 
 #endif

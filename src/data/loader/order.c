@@ -7,9 +7,10 @@
  * stays mixed. */
 #define WINDOW_BATCHES 32
 
-/* Where the shard's part begins, and how many samples it has, in a batch of `all` samples; a smaller batch is the last
- * of an epoch. Equal shares differ by at most one, in favour of the first shards. With unequal shares, each shard gets
- * one sample and then its proportion of the rest, but never more than in a whole batch. */
+/* Finds the part of a batch that belongs to this shard: its first sample, and the number of its samples. `all` is the
+ * number of samples of the batch over all shards, which is smaller than usual only in the last batch of an epoch. Equal
+ * shares differ by at most one sample; the first shards get the larger ones. With unequal shares, each shard gets one
+ * sample and then its proportion of the rest, but never more than in a full batch. */
 static void part_of(const mica_loader *loader, uint64_t all, uint64_t *first, uint64_t *count) {
   const uint64_t shard = (uint64_t)loader->config.shard, shards = (uint64_t)loader->config.shards;
   const uint64_t own = (uint64_t)loader->config.batch, more = all % shards;
@@ -43,8 +44,8 @@ int64_t mica__loader_count(const mica_loader *loader, uint64_t batch) {
   return (int64_t)count;
 }
 
-/* Sets how many samples a batch has in all shards and before this shard. With equal shares, the batch is reduced if
- * the data have fewer than `batch` samples per shard. */
+/* Sets how many samples a batch has in all shards and in the shards before this one. With equal shares, the batch is
+ * reduced if the data have fewer than `batch` samples per shard. */
 static mica_status set_span(mica_loader *loader) {
   mica_loader_config *c = &loader->config;
   const uint64_t count = mica_dataset_count(loader->dataset), shards = (uint64_t)c->shards;
@@ -77,8 +78,8 @@ mica_status mica__loader_set_batches(mica_loader *loader) {
   loader->batches = count / loader->span;
   loader->samples = loader->batches * (uint64_t)c->batch;
   loader->stats.left_out = rest;
-  /* If the last samples do not give each shard at least one, they are left out, since all shards make the same number
-   * of steps. */
+  /* All shards must make the same number of steps. So the last samples are left out if there are too few to give each
+   * shard at least one. */
   if (rest < shards || (c->drop_last && loader->batches)) return MICA_OK;
   loader->batches++;
   loader->stats.left_out = 0;

@@ -10,7 +10,7 @@
 struct mica__resident {
   const mica_loader *loader;
   mica_tensor *words;        /* (count, words), in the dataset's order */
-  mica_tensor **x, **starts; /* for each carried column; for ragged ones x holds all rows */
+  mica_tensor **x, **starts; /* by column of the loader; for ragged columns x holds all rows */
   void **mapped;             /* each x mapped for filling; NULL once it is unmapped */
   mica__epoch_order order;
   mica_tensor *grouped; /* the order, if batches are grouped by length */
@@ -20,7 +20,8 @@ struct mica__resident {
   bool threaded; /* `thread` fills x */
 };
 
-/* Fills x of one column. This cannot fail, because the dataset holds its samples in memory. */
+/* Writes all samples of column k of the loader to x[k]. Fails only if samples are read from files, which the caller's
+ * thread does (fill_resident). */
 static mica_status fill_column(mica__resident *r, size_t k, mica__scratch *scratch) {
   const mica_loader *loader = r->loader;
   const mica__carried *c = &loader->carried[k];
@@ -169,7 +170,7 @@ static mica_status set_order(mica__resident *r, mica_queue *queue) {
   if (r->order.made && r->order.epoch == loader->epoch) return MICA_OK;
   bool done = !r->sent;
   if (!done) MICA_TRY(mica_event_is_done(r->sent, &done));
-  if (!done) MICA_TRY(mica_event_wait(r->sent)); /* queued an epoch ago */
+  if (!done) MICA_TRY(mica_event_wait(r->sent)); /* the upload still reads order.grouped, which is written next */
   mica_event_destroy(r->sent);
   r->sent = NULL;
   MICA_TRY(mica__epoch_order_set(loader, &r->order, loader->epoch));

@@ -30,7 +30,7 @@ static void convert(const mica__carried *c, const uint8_t *from, int64_t count, 
   }
 }
 
-/* The draw of an epoch. */
+/* The random number of an epoch that mica__column.read_drawn receives. */
 static uint64_t draw_of(const mica_loader *loader, uint64_t epoch) {
   uint32_t words[4] = {UINT32_C(0x64726177), 0, (uint32_t)epoch, (uint32_t)(epoch >> 32)}; /* "draw" */
   mica__philox(words, (uint32_t)loader->config.seed, (uint32_t)(loader->config.seed >> 32));
