@@ -1,7 +1,9 @@
-/* Sums have one or two rounds. In the first, each rank receives its own part from all ranks and adds the copies
- * pairwise, as a binary tree. In the second, which only an all-reduce has, it sends the sum to all ranks; over both
- * rounds a rank sends 2 (n - 1) / n of the data. The order of additions per element does not depend on the division
- * into parts. */
+/* An all-reduce or reduce-scatter divides the data into one part per rank. In the first round, each rank receives its
+ * part from all ranks and adds the copies pairwise, in a binary tree. An all-reduce has a second round, in which each
+ * rank sends the sum of its part to all ranks.
+ *
+ * Over both rounds each of n ranks sends 2 (n - 1) / n of the data. The order in which the ranks' values of one
+ * element are added does not depend on how the data are divided. */
 #include "dist/collective.h"
 
 #include "base/checked.h"
@@ -12,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Parts begin at multiples of this number of elements. */
+/* Parts begin at multiples of this number of elements, unless the transfer gives offsets. Buffers begin at multiples of
+ * the same number of bytes. */
 #define PART_UNIT 64
 
 static int64_t lesser(int64_t x, int64_t y) { return x < y ? x : y; }
@@ -90,7 +93,8 @@ mica_status mica__collective_prepare(mica__collective *c, const mica_transfer *t
   const size_t piece = mica__round_up((size_t)c->length * mica_dtype_size(t->dtype), PART_UNIT);
   const size_t own = mica__round_up(mica__wire_bytes(t->compression, t->dtype, c->length), PART_UNIT);
   const size_t all = mica__wire_bytes(t->compression, t->dtype, t->count) + n * (PART_UNIT + sizeof(float));
-  /* Memory for received data, and as much for sent data: all ranks' copies of the own part, or all parts. */
+  /* Size of the buffer for received data, and of the one for sent data. Each holds either every rank's compressed copy
+   * of this rank's part, or all compressed parts, whichever is larger. */
   const size_t inward = mica__round_up(n * own > all ? n * own : all, PART_UNIT);
   const bool compressed = sums(t) && t->compression;
   const size_t bytes = (sums(t) ? n * piece : 0) + (compressed ? 2 * inward : 0);
@@ -216,8 +220,8 @@ static void decode_all(const mica__collective *c, const mica_transport *transpor
   }
 }
 
-/* Binomial tree, with ranks counted from the root: rank k receives from k minus its lowest set bit, and sends to k
- * plus each smaller power of two. */
+/* Binomial tree, with ranks counted from the root: rank k receives from the rank k minus its lowest set bit, and sends
+ * to k plus each power of two below that bit. The root (rank 0) sends to all powers of two. */
 static mica_status broadcast(mica__collective *c, const mica_transport *transport) {
   const mica_transfer *t = &c->transfer;
   const int32_t n = transport->ranks, own = (int32_t)(((int64_t)transport->rank - t->peer + n) % n);
@@ -258,7 +262,7 @@ static void end_round(mica__collective *c, const mica_transport *transport) {
     decode_all(c, transport);
 }
 
-/* *moved: a message completed; *open: a message is pending. */
+/* Polls the messages of the round. Sets *moved if a message has completed, and *open if one is still pending. */
 static mica_status test_messages(mica__collective *c, const mica_transport *transport, bool *moved, bool *open) {
   for (int32_t i = 0; i < c->message_count; i++) {
     mica__message *m = &c->messages[i];

@@ -1,4 +1,4 @@
-/* dist/collective.h: a collective as rounds: messages, then a computation. */
+/* dist/collective.h: runs a collective in rounds. A round exchanges messages, then computes with the received data. */
 #ifndef MICA_DIST_COLLECTIVE_H
 #define MICA_DIST_COLLECTIVE_H
 
@@ -11,8 +11,8 @@ typedef struct mica__message {
   bool sends;
 } mica__message;
 
-/* A collective in progress. mica__collective_prepare sets the transfer and the memory, and zeroes the rest. After its
- * start, one thread drives it. */
+/* A collective in progress. mica__collective_prepare sets the transfer and the memory, and zeroes the rest. After the
+ * first mica__collective_advance, only one thread may use it. */
 typedef struct mica__collective {
   mica_transfer transfer;
   float *residual; /* this rank's accumulated rounding errors: `count` elements, or NULL */
@@ -20,7 +20,7 @@ typedef struct mica__collective {
   bool started;
   mica__message *messages; /* room for two per rank */
   int32_t message_count;
-  void **pieces;  /* summands, one per rank, in scratch */
+  void **pieces;  /* pieces[k]: rank k's values of this rank's part, in scratch */
   char *received; /* compressed, as received */
   char *encoded;  /* compressed, as sent */
   void *scratch;  /* memory for pieces, received and encoded */
@@ -32,10 +32,11 @@ typedef struct mica__collective {
 mica_status mica__collective_check(const mica_transfer *transfer, int32_t rank, int32_t ranks);
 /* Sets *c up and allocates its memory. Must be released, even after a failure. */
 mica_status mica__collective_prepare(mica__collective *c, const mica_transfer *transfer, int32_t rank, int32_t ranks);
-/* Continues as far as messages have arrived; never blocks. Sets *moved after progress and *done at the end, and
- * neither to false. */
+/* Starts, tests and completes messages as far as possible without blocking. Sets *moved to true if there was progress
+ * and *done to true at the end. Otherwise both flags keep their values. */
 mica_status mica__collective_advance(mica__collective *c, const mica_transport *transport, bool *moved, bool *done);
-/* The rank whose message is missing, preferably one to receive; -1: none. */
+/* Returns a rank whose message to or from this rank has not completed; -1 if all messages have. Prefers a rank that
+ * this one receives from. */
 int32_t mica__collective_misses(const mica__collective *c);
 /* Cancels messages in flight and frees the memory. */
 void mica__collective_release(mica__collective *c, const mica_transport *transport);

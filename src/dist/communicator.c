@@ -13,21 +13,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In seconds: the shortest and the longest sleep between polls (short during progress), the default timeout, and how
- * long a rank that was asked to stop waits without progress before it warns. */
+/* All in seconds.
+ * - SLEEP_LEAST: sleep after a poll that made progress. Each poll without progress makes the sleep longer, up to
+ *   SLEEP_MOST.
+ * - STANDARD_TIMEOUT: time without progress after which a request fails, unless the configuration gives another.
+ * - STOP_PATIENCE: time without progress after which a rank that was asked to stop warns. */
 #define SLEEP_LEAST 20e-6
 #define SLEEP_MOST 500e-6
 #define STANDARD_TIMEOUT 300.0
 #define STOP_PATIENCE 0.5
-/* Seconds without an answer after which a rank counts as lost; a process that shares its cores answers late. */
+/* Seconds without an answer after which a rank counts as lost. A live rank may answer late if its process shares cores
+ * with others. */
 #define SILENCE 2.0
-/* Seconds between polls of a thread without requests; it must still answer questions. */
+/* Seconds between polls while there are no requests. The thread must still answer other ranks' requests for a sign of
+ * life. */
 #define ANSWER_EVERY 0.2
 
 typedef struct job {
   struct job *next;
   mica__collective collective;
-  const mica_transport *among; /* the members' transport, or a group's view of it */
+  const mica_transport *among; /* the communicator's transport, or a group's view of it */
   const int32_t *ranks;        /* the group's members, as ranks of the whole communicator; NULL: all ranks */
   double ready;                /* time when this rank's input was ready; 0: not yet */
   double since;                /* time of the last progress; 0: not started */
@@ -48,16 +53,16 @@ typedef struct members {
   mica_transport transport;
   double timeout;
   const volatile int *stop;
-  double asked; /* time when the thread saw the stop flag; 0: not set */
+  double asked; /* time when the thread first saw *stop set; 0: not yet */
   bool warned;
   int32_t ask_whom; /* ask_whom: rank that was asked last for a sign of life; ask_at: time of the next question */
   double ask_at;
   int64_t step;        /* the last step that a transfer named */
-  residual *residuals; /* only for the thread that begins collectives */
+  residual *residuals; /* of all channels; used only by the thread that begins collectives */
   pthread_t thread;
   pthread_mutex_t lock; /* guards the fields below */
   pthread_cond_t changed;
-  job *first, *last; /* in flight, in the order of their begins */
+  job *first, *last; /* requests in flight, in the order in which they began */
   bool ends;
   char *broken; /* message that ended the communicator */
   mica_communicator_stats stats;
@@ -95,8 +100,9 @@ static bool is_single(const mica_transfer *t) {
   return t->kind == MICA_COLLECTIVE_SEND || t->kind == MICA_COLLECTIVE_RECEIVE;
 }
 
-/* True if b must wait for a, which began before it. A collective waits until its channel's earlier ones are done; a
- * send or receive, until the earlier ones with the same peer have started. */
+/* True if b must wait for a, which began before b. A collective waits until all earlier collectives on its channel are
+ * done. A send waits only until all earlier sends to the same peer have started, and a receive until all earlier
+ * receives from the same peer have. */
 static bool follows(const job *a, const job *b) {
   const mica_transfer *x = &a->collective.transfer, *y = &b->collective.transfer;
   if (a->among != b->among || x->channel != y->channel || is_single(x) != is_single(y)) return false;
@@ -104,8 +110,8 @@ static bool follows(const job *a, const job *b) {
   return x->kind == y->kind && x->peer == y->peer && a->since == 0;
 }
 
-/* True if no earlier request holds r up. Needs the lock. Only the thread removes requests, so one that it has seen
- * stays valid. */
+/* True if no earlier request holds r up. The caller holds the lock. After the lock is released, r stays valid, because
+ * only the communicator's thread removes requests, and that thread calls this function. */
 static bool may_start(const members *m, const job *r) {
   for (const job *a = m->first; a != r; a = a->next)
     if (follows(a, r)) return false;
@@ -133,8 +139,9 @@ static mica_status ask(members *m, double now) {
                     (int)m->transport.rank, (long long)m->step, (int)m->ask_whom);
 }
 
-/* If this rank was asked to stop, warns which rank is missing. The communicator goes on while all ranks live: perhaps
- * only this rank was asked, and it continues until the step at which all stop. */
+/* If this rank was asked to stop and r has made no progress for STOP_PATIENCE, warns once which rank is missing, and
+ * asks the ranks for signs of life. While all ranks answer, the communicator goes on: the other ranks may not have been
+ * asked to stop yet, and all ranks then run on to a common last step. */
 static mica_status warn(members *m, const job *r, double now) {
   const double since = r->since > m->asked ? r->since : m->asked;
   if (!(m->asked > 0) || now - since < STOP_PATIENCE) return MICA_OK;
@@ -232,8 +239,8 @@ static void rest(double seconds) {
   nanosleep(&t, NULL);
 }
 
-/* Waits for requests. True after a timeout: then poll, because other ranks may have asked for a sign of life. Needs
- * the lock. */
+/* Waits for requests. Returns true after a timeout. The caller then polls, because other ranks may have asked for a
+ * sign of life. The caller holds the lock. */
 static bool wait_idle(members *m) {
   struct timespec until;
   if (!m->transport.calls->ask || m->broken) {
@@ -273,7 +280,8 @@ static mica_status fail_broken(members *m) {
   return status;
 }
 
-/* Finds the channel's residual; zeros if it has none with this number of elements. */
+/* Sets the request's residual to the one of its group, channel and number of elements. Creates it with zeros if it
+ * does not exist. Does nothing for a transfer without compression or feedback. */
 static mica_status take_residual(members *m, job *r) {
   const mica_transfer *t = &r->collective.transfer;
   residual **at = &m->residuals;
@@ -332,7 +340,8 @@ static mica_status wait(void *user, void *which) {
   job *r = which;
   const double start = mica__clock();
   pthread_mutex_lock(&m->lock);
-  /* The thread sets `done` before it removes the request, whose messages may be in flight until it is removed. */
+  /* Waits until the thread has removed the request, because messages of the request may be in flight until then. `done`
+   * does not show this: the thread sets it earlier. */
   for (;;) {
     const job *in = m->first;
     while (in && in != r) in = in->next;
@@ -364,7 +373,7 @@ static void stats_of(void *user, mica_communicator_stats *stats) {
   pthread_mutex_unlock(&m->lock);
 }
 
-/* Frees the residuals of this group's sums; NULL: of all groups. */
+/* Frees the residuals of the group whose transport is `among`, or all residuals if `among` is NULL. */
 static void free_residuals(members *m, const mica_transport *among) {
   residual **at = &m->residuals;
   while (*at) {

@@ -35,7 +35,7 @@ static void cancel(void *user, void *request) {
   g->inner->calls->cancel(g->inner->user, request);
 }
 
-/* Polls and aborts go to the whole communicator. */
+/* `poll` and `abort` are not set: nothing calls them on a group, because the whole communicator polls and aborts. */
 static const mica_transport_calls view_calls = {.send = send, .receive = receive, .test = test, .cancel = cancel};
 
 /* --- the communicator --- */

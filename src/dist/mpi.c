@@ -13,7 +13,8 @@
 #include <pthread.h>
 
 #define SENTENCE 512
-/* Above the tags of messages; the larger one is the highest tag that every MPI allows. */
+/* Tags for signs of life and for aborts. Both are above the tags of data messages. MPI guarantees only tags up to
+ * 32767. */
 #define TAG_LIFE 32766
 #define TAG_ABORT 32767
 
@@ -27,16 +28,16 @@ typedef struct link {
   MPI_Comm comm;
   int rank, ranks;
   MPI_Request heard; /* receives the message of an aborting rank */
-  MPI_Request life;  /* receives questions for signs of life, answers, farewells */
+  MPI_Request life;  /* receives one byte from any rank: a question, an answer or a farewell */
   char sign;
-  /* per rank: when the open question was asked; 0: none is open; negative: the rank ended normally and does not
-   * answer */
+  /* per rank: time of the question that the rank has not answered yet; 0: no such question; negative: the rank ended
+   * normally and will not answer */
   double *asked;
-  double *went; /* per rank: when a message last began or ended, or its farewell came */
+  double *went; /* per rank: time of the last begin or end of a message, or of the rank's farewell */
   int *open;    /* per rank: messages in flight */
   char told[SENTENCE], own[SENTENCE];
   bool broken, told_others;
-  bool starts; /* MPI is initialised and finalised here */
+  bool starts; /* this module initialised MPI and will finalise it */
 } link;
 
 /* A message in flight. */
@@ -59,7 +60,8 @@ static mica_status check_bytes(size_t bytes) {
              : mica__fail(MICA_E_OVERFLOW, "MPI: a message of %zu bytes is too large; the limit is 2 GiB", bytes);
 }
 
-/* Counts a message that begins (more: 1) or ends (-1), and notes the time. more 0: only the time. Needs the lock. */
+/* Updates the number of messages in flight to or from a peer, and the time of the peer's last activity. `more` is 1
+ * when a message begins, -1 when it ends, and 0 to update only the time. The caller holds the lock. */
 static void note(link *l, int peer, int more) {
   l->open[peer] += more;
   l->went[peer] = mica__clock();
@@ -114,7 +116,8 @@ static mica_status mpi_test(void *user, void *request, bool *done) {
   return status;
 }
 
-/* Sends cannot be cancelled. They are abandoned, because the process will end soon. */
+/* Gives a message up. MPI implementations cannot cancel sends, so the memory of a send may still be read. That is
+ * harmless, because the communicator is broken and the process will end soon. */
 static void mpi_cancel(void *user, void *request) {
   link *l = user;
   message *m = request;
@@ -155,7 +158,8 @@ static mica_status hear_signs(link *l) {
   return listen_for_signs(l);
 }
 
-/* MICA_E_STATE if a message to or from an ended rank is still open after ENDED_PATIENCE. Needs the lock. */
+/* Returns MICA_E_STATE if a message to or from an ended rank is still in flight after ENDED_PATIENCE. The caller holds
+ * the lock. */
 static mica_status miss_the_ended(const link *l) {
   for (int i = 0; i < l->ranks; i++)
     if (l->asked[i] < 0 && l->open[i] > 0 && mica__clock() - l->went[i] > ENDED_PATIENCE)
@@ -229,8 +233,8 @@ static void free_link(link *l) {
   free(l);
 }
 
-/* Sends farewells: other ranks may run for long, and would take this rank's silence for a crash. A rank that misses the
- * farewell just gets no answers. */
+/* Sends farewells, because other ranks may run for much longer and would take this rank's silence for a crash. A
+ * farewell that cannot be sent is only logged. */
 static void take_leave(link *l) {
   mica__attempt_begin();
   for (int i = 0; i < l->ranks; i++)
@@ -253,8 +257,8 @@ static void mpi_destroy(void *user) {
 static const mica_transport_calls mpi_calls = {mpi_send, mpi_receive, mpi_test,    mpi_cancel,
                                                mpi_poll, mpi_abort,   mpi_destroy, mpi_ask};
 
-/* Copies the communicator MPI_COMM_WORLD. By default MPI ends a process whose call fails, so errors are returned during
- * the call; the caller's setting is restored. */
+/* Copies the communicator MPI_COMM_WORLD. By default MPI ends a process whose call fails. So this function sets the
+ * error handler that returns errors, and restores the caller's handler after the call. */
 static mica_status copy_world(link *l) {
   MPI_Errhandler own = MPI_ERRHANDLER_NULL;
   MPI_Comm_get_errhandler(MPI_COMM_WORLD, &own);
@@ -325,7 +329,7 @@ mica_status mica_communicator_mpi(const mica_communicator_config *config, mica_c
 
 #endif
 
-/* Launchers that may have started this rank, each known by the variable in which it puts the number of ranks. */
+/* True if an MPI launcher started several ranks. Each launcher sets one of these variables to the number of ranks. */
 bool mica_communicator_mpi_asked(void) {
   static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

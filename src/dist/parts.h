@@ -7,9 +7,11 @@
 #include <mica/dist.h>
 #include <mica/nn.h>
 
-/* Adds a network's parameters without the optimiser's, with their values in the session. Blocks. */
+/* Adds the network's parameters and their values, which are read from the session. The optimiser's state is left out.
+ * Blocks until the values are read. */
 mica_status mica__weights_take(mica__weights *parts, const mica_nn *nn, mica_session *session, mica_queue *queue);
-/* Send a list to another rank, and receive one; the messages use the channel in order. */
+/* mica__weights_send sends the list `parts` to rank `to`. mica__weights_receive receives the list that rank `from`
+ * sends, and appends it to `parts`. Both use `channel`, one message after another, and block. */
 mica_status mica__weights_send(const mica__weights *parts, mica_communicator *communicator, int32_t channel,
                                int32_t to);
 mica_status mica__weights_receive(mica__weights *parts, mica_communicator *communicator, int32_t channel, int32_t from);

@@ -1,6 +1,8 @@
-/* A stage of a pipeline. The forward session computes the value for the next stage. The backward session recomputes the
- * layers from the kept input. An inner stage has the loss sum(y dy), whose gradient with respect to y is dy, so
- * gradients and the optimiser work as in any network. */
+/* One stage of a pipeline: a run of consecutive layers. The forward session computes y, the value for the next stage,
+ * and the stage keeps only its input x. The backward session computes the layers from x again.
+ *
+ * A stage that is not the last uses the loss sum(y dy). Its gradient with respect to y is dy, the gradient that the
+ * next stage sends. So the gradients and the optimiser work as in any network. */
 #include "dist/pipeline.h"
 
 #include "base/clock.h"
@@ -21,9 +23,9 @@ struct mica_pipeline {
   mica_pipeline_config config;
   mica_engine *engine;
   mica_queue *queue;
-  int32_t stage, stages, first, behind; /* the layers first, ..., behind - 1 */
+  int32_t stage, stages, first, behind; /* stage and number of stages; this stage has the layers first to behind - 1 */
   mica__type x, y;
-  mica__link before;      /* numbers of dropouts and values before the stage */
+  mica__link before;      /* state of the whole chain's graph before the layer `first` */
   half forward, backward; /* the last stage has no forward session */
   mica_stage *stage_of;
   mica_tensor *first_x, *target, *rate; /* first_x: in the first stage; target: in the last; rate: the learning rate */
@@ -93,8 +95,9 @@ static mica_status make_backward(mica_pipeline *p) {
   return mica_nn_initialise(h->nn, h->session);
 }
 
-/* Makes the forward half, which shares the weights of the backward half. It has its own copies of what a pass changes
- * (statistics), and of the step's number, because forward passes run ahead. */
+/* Makes the forward half, which shares the weights of the backward half. It has its own copies of the parameters that a
+ * pass changes: the running statistics and the step number. Forward passes run ahead of backward passes, so the two
+ * halves must not share these. */
 static mica_status make_forward(mica_pipeline *p) {
   half *h = &p->forward;
   mica_value x, y;

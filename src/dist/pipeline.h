@@ -1,4 +1,4 @@
-/* dist/pipeline.h: shared by the files of a pipeline. */
+/* dist/pipeline.h: declarations that the source files of pipelines share. */
 #ifndef MICA_DIST_PIPELINE_H
 #define MICA_DIST_PIPELINE_H
 
@@ -6,8 +6,9 @@
 
 #include <mica/parallel.h>
 
-/* The state of a graph of the whole chain before one of its layers: the type of the layer's operand, the numbers of
- * dropouts and of values so far, and whether the graph has a step. cost: operations of the layer. */
+/* What is known about the graph of the whole chain just before a layer: the type of the layer's operand, the numbers of
+ * dropouts (draws) and of values so far, and whether an earlier layer has created the parameter "step". `cost` is the
+ * number of floating-point operations of the layer itself. */
 typedef struct mica__link {
   mica__type type;
   uint64_t draws;
@@ -16,9 +17,10 @@ typedef struct mica__link {
   double cost;
 } mica__link;
 
-/* Fills layers + 1 links; the last one is the position before the loss. */
+/* Fills layers + 1 links, one per layer; the last link describes the graph before the loss. */
 mica_status mica__chain_measure(const mica_pipeline_config *config, mica__link *links);
-/* Fills stages + 1 cuts; the most expensive stage becomes as cheap as possible. */
+/* Fills stages + 1 cuts: stage k gets the layers cuts[k] to cuts[k + 1] - 1. The cuts make the most expensive stage as
+ * cheap as possible. */
 mica_status mica__chain_cut(const mica__link *links, int32_t layers, int32_t stages, int32_t *cuts);
 
 mica_communicator *mica__pipeline_communicator(const mica_pipeline *pipeline);

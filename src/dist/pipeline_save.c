@@ -1,4 +1,4 @@
-/* The weights of all stages in one file, by name. */
+/* Saves the weights of all stages in one file, under the names of a network that is not divided, and loads them. */
 #include "base/error.h"
 #include "dist/parts.h"
 #include "dist/pipeline.h"

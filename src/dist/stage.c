@@ -30,9 +30,10 @@ struct mica_stage {
   mica_engine *engine;
   mica_queue *queue;
   int32_t stage, stages;
-  int32_t *order, slots; /* order of the passes; number of inputs kept at once */
-  mica_tensor **inputs;  /* one per slot */
-  mica_shape *sent;      /* shapes of sent values, one per slot */
+  /* order: m + 1 is the forward pass of micro-batch m, -(m + 1) its backward pass. slots: inputs kept at once */
+  int32_t *order, slots;
+  mica_tensor **inputs; /* one per slot */
+  mica_shape *sent;     /* shapes of sent values, one per slot */
   mica_tensor *dy;
   direction values, gradients;
   message received;

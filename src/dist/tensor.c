@@ -1,4 +1,4 @@
-/* Layers divided among ranks. Each rank has a block of a weight along one of its axes. */
+/* Layers whose weights are divided among ranks. Each rank has one block of such a weight, along one axis. */
 #include "base/error.h"
 #include "base/text.h"
 #include "dist/parts.h"
@@ -44,8 +44,8 @@ static const division *find(const mica_parallel *p, const char *name) {
   return NULL;
 }
 
-/* Records that parameter number `index` of the network is divided. Networks for tests have the same names; these are
- * recorded once. */
+/* Records that parameter number `index` of the network is divided along an axis. A name is recorded once, although a
+ * training and a test network both have it. */
 static void divide(mica_parallel *p, mica_nn *nn, size_t index, int32_t axis) {
   const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, index);
   if (!info || find(p, info->own_name)) return;
@@ -59,7 +59,8 @@ static void divide(mica_parallel *p, mica_nn *nn, size_t index, int32_t axis) {
   p->list[p->count++] = (division){name, axis};
 }
 
-/* True if x is null, or, with an error recorded, if network or ranks are missing. */
+/* True if the layer cannot be built. If p or nn is NULL, records an error in x's graph. If only x is null, an error was
+ * recorded earlier. */
 static bool is_missing(const mica_parallel *p, const mica_nn *nn, const char *kind, mica_value x) {
   char text[64];
   if (p && nn) return mica_value_is_null(x);
@@ -79,7 +80,8 @@ static bool is_uneven(const mica_parallel *p, mica_nn *nn, const char *name, con
   return true;
 }
 
-/* A dense layer with divided columns; x comes from mica_parallel_enter. */
+/* A dense layer whose columns are divided: this rank computes units / ranks outputs. x comes from
+ * mica_parallel_enter. */
 static mica_value columns(mica_parallel *p, mica_nn *nn, const char *name, mica_value x, int64_t units,
                           const mica_dense_config *config) {
   const size_t first = mica_nn_parameter_count(nn);
@@ -153,7 +155,8 @@ static void copy_block(const mica_parallel *p, const division *d, mica_shape par
   mica__division_copy(&how, part, size, ranks, rank, whole, own, back);
 }
 
-/* Uploads the rank's part of a whole tensor. */
+/* Uploads a parameter from the whole tensor: this rank's block if the parameter is divided, else all of it. Does
+ * nothing if the session does not have the parameter. */
 static mica_status take(const mica_parallel *p, const mica_nn_parameter_info *info, mica_session *session,
                         char *whole) {
   mica_tensor *tensor = mica_session_parameter(session, info->name);
@@ -179,7 +182,7 @@ static mica_engine *engine_of(const mica_nn *nn, mica_session *session) {
   return NULL;
 }
 
-/* Computes the initial values of one whole parameter in its own graph, and uploads this rank's part. The values
+/* Computes the initial values of one whole parameter in a separate graph, and uploads this rank's part. The values
  * depend only on seed, name and shape, so ranks agree. */
 static mica_status initialise_one(const mica_parallel *p, const mica_nn_parameter_info *info, mica_session *session,
                                   mica_engine *engine, uint64_t seed) {
@@ -249,7 +252,8 @@ mica_status mica_parallel_load(mica_parallel *p, const mica_nn *nn, mica_session
   return status;
 }
 
-/* Rank 0: assembles a whole tensor from the parts of all ranks. */
+/* Called on rank 0. ranks[k] has the weights that rank k sent. Adds the weight `own` to `whole`, assembled from all
+ * ranks' blocks if the weight is divided. */
 static mica_status join(const mica_parallel *p, const mica__weights *ranks, const mica__weight_part *own,
                         mica__weights *whole) {
   const division *d = find(p, own->head.name);

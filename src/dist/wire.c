@@ -18,7 +18,7 @@ size_t mica__wire_bytes(mica_compression compression, mica_dtype dtype, int64_t 
   }
 }
 
-/* Limits finite values to the range of f16; the residual keeps what is lost. */
+/* Finite values beyond the range of f16 become the largest f16. The residual receives the difference. */
 static void encode_f16(const float *x, float *residual, int64_t n, void *out) {
   for (int64_t i = 0; i < n; i++) {
     const float value = x[i] + (residual ? residual[i] : 0);

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A network's step makes a few dozen different calls; the session of a small graph holds little more than its
- * launches. */
+/* Sessions kept per engine. A network's step makes only a few dozen different calls. A session of such a small graph
+ * holds little more than its launches, so 64 of them need little memory. */
 #define MOST_ENTRIES 64
 #define TENSORS (MICA__EAGER_OPERANDS + MICA__EAGER_RESULTS)
 #define KEY_WORDS (2 + TENSORS * (2 + MICA_MAX_RANK))
@@ -26,10 +26,10 @@ typedef struct key {
 } key;
 
 typedef struct entry {
-  struct entry *next; /* the next one, used longer ago */
+  struct entry *next; /* the next entry in order of last use */
   mica__hash hash;
   key key;
-  void *attrs; /* a copy of the call's */
+  void *attrs; /* a copy of the call's attrs */
   mica_session *session;
 } entry;
 
@@ -83,7 +83,8 @@ static key key_of(const mica_queue *queue, const mica__eager_call *call) {
   return k;
 }
 
-/* True if the entry is for this call. Comparing attributes is safe: an op always has the same table of attributes. */
+/* True if the entry is for this call. The keys contain the op, and all calls of an op use the same table of attributes.
+ * So if the keys are equal, e->attrs has the layout of call->attr_list. */
 static bool is_entry_of(const entry *e, const key *k, const mica__eager_call *call) {
   return e->key.count == k->count && !memcmp(e->key.words, k->words, k->count * sizeof *k->words) &&
          mica__attrs_equal(call->attr_list, e->attrs, call->attrs);
@@ -215,8 +216,8 @@ static mica_status check_overlaps(const mica__eager_call *call) {
   return MICA_OK;
 }
 
-/* Binds the call's results that have tensors, in order; or unbinds them, so that the session does not keep the caller's
- * memory. */
+/* Binds the tensors of the call's results as outputs of the session, if `bound` is true. Otherwise unbinds them, so
+ * that the session does not keep the caller's memory. */
 static mica_status bind_results(mica_session *session, const mica__eager_call *call, bool bound) {
   size_t count = 0;
   for (size_t i = 0; call->out[i].name; i++) {

@@ -4,7 +4,7 @@
 
 #include <mica/norm.h>
 
-/* Arguments; 0 if the op does not have them. */
+/* Arguments of softmaxes and normalisations. An op leaves arguments that it does not use at 0. */
 #define NORM_ATTRS(X, S)                                                                                               \
   X(S, INT, axis, 0, "the first one that statistics are taken over, or the one of a softmax")                          \
   X(S, INT, groups, 0, "of channels")                                                                                  \
@@ -101,7 +101,7 @@ static void build_batch_norm_train(const mica__eager_call *call, const mica_valu
   out[0] = mica_batch_norm_train(in[0], in[1], in[2], epsilon_of(call), &out[1], &out[2]);
 }
 
-/* The tensors of a normalisation; NULL if it does not have them. */
+/* The tensors of one normalisation. Pointers that the op does not use are NULL. */
 typedef struct tensors {
   const mica_tensor *x, *scale, *bias, *mean, *variance, *dy;
   mica_tensor *y, *dx, *dscale, *dbias;

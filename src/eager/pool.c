@@ -47,7 +47,8 @@ static void build_global_average(const mica__eager_call *call, const mica_value 
   (mica__eager_call) {                                                                                                 \
     .op = #of "_pool_fwd", .build = build_##of, .in = {MICA__TENSOR(x)}, .out = { MICA__TENSOR(y) }                    \
   }
-/* The gradient of a maximum finds it again in x; the gradient of a mean does not need x. */
+/* A backward call. Max pooling needs x to find the position of each maximum. Average pooling does not need x, and
+ * passes NO_X. */
 #define BACKWARD(of, ...)                                                                                              \
   (mica__eager_call) {                                                                                                 \
     .op = #of "_pool_bwd", .build = build_##of, .backward = true, .in = {__VA_ARGS__, MICA__TENSOR(dy)}, .out = {      \
