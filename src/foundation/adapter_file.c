@@ -19,7 +19,8 @@ mica_status mica__adapter_source_begin(const mica_foundation *model, const char 
 
 /* --- names --- */
 
-/* True if name matches the pattern of n bytes, whose # is a layer's number; *layer receives it, or -1. */
+/* True if `name` matches the n bytes at `pattern`. A '#' in the pattern matches the number of a layer. *layer receives
+ * the number, or -1 if the pattern has no '#'. */
 static bool fits(const char *pattern, size_t n, const char *name, int64_t *layer) {
   const char *hash = memchr(pattern, '#', n);
   const size_t before = hash ? (size_t)(hash - pattern) : n;
@@ -43,7 +44,8 @@ static mica_status spell(const char *pattern, size_t n, int64_t layer, mica__tex
   return mica__text_status(text);
 }
 
-/* Finds the row that has the name as one of its sources. */
+/* Finds the row that lists the name among its sources, which are separated by '|'. *layer receives the layer's number,
+ * or -1 if the source has none. NULL: no row has the name. */
 static const mica_name_row *row_of_source(const mica__adapter_source *source, const char *name, int64_t *layer) {
   for (size_t r = 0; r < source->rows.count; r++)
     for (const char *part = source->rows.rows[r].source; *part;) {
@@ -116,7 +118,8 @@ mica_status mica__adapter_name_of(const mica__adapter_source *source, const char
   if (!row)
     return mica__fail(MICA_E_NOT_FOUND, "the model of the family %s has no layer \"%s\"", source->model->info.family,
                       layer);
-  /* The second source has the family's prefix, which the output layer does not have. */
+  /* If a row has two sources, the second one is the name with the prefix of the family. Only the output layer is used
+   * without a prefix. */
   const char *part = row->source, *bar = strchr(part, '|');
   if (bar && strcmp(row->own, "head.weight") != 0) part = bar + 1;
   return spell(part, strcspn(part, "|"), number, name);
@@ -124,7 +127,8 @@ mica_status mica__adapter_name_of(const mica__adapter_source *source, const char
 
 /* --- order of rows --- */
 
-/* The number of heads if file and model order the rows of queries or keys differently, else 0. */
+/* If the file and the model order the rows of this layer's matrix differently, returns the number of heads that the
+ * rows belong to; else 0. Only query and key matrices can differ. */
 static int64_t reordered_heads(const mica__adapter_source *source, const char *layer) {
   const mica_foundation_info *info = &source->model->info;
   const bool pairs = source->gguf && source->model->family->interleaved;
@@ -133,7 +137,10 @@ static int64_t reordered_heads(const mica__adapter_source *source, const char *l
   return ends_in(layer, ".self_attn.k_proj") ? info->groups : 0;
 }
 
-/* Copies a matrix (rows, columns) with each head's rows reordered, from halves to pairs or from pairs to halves. */
+/* Copies a matrix (rows, columns) and reorders the rows of each head for rotary positions, which rotate pairs of rows.
+ * In the order "halves", a head has the first row of every pair and then the second row of every pair. In the order
+ * "pairs", the two rows of a pair are neighbours. If to_pairs is true, halves become pairs, else pairs become
+ * halves. */
 static void reorder(const float *from, float *to, int64_t rows, int64_t columns, int64_t heads, bool to_pairs) {
   const int64_t half = rows / heads / 2;
   for (int64_t h = 0; h < heads; h++)
@@ -193,7 +200,8 @@ static mica_status check_shape(const mica__adapter_source *source, const mica_we
                     source->path, entry->name, mica_shape_format(entry->shape, is), mica_shape_format(shape, want));
 }
 
-/* The alpha of a module: of the first pattern that matches it, else the common one. */
+/* Returns the alpha of a module. It is the value of the first key in alpha_pattern that equals the module's name or
+ * ends it after a dot. Without such a key it is lora_alpha. */
 static double alpha_of(const mica__adapter_source *source, const char *module) {
 #if MICA_WITH_CJSON
   for (const cJSON *item = source->alphas ? source->alphas->child : NULL; item; item = item->next) {

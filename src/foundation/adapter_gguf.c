@@ -71,7 +71,7 @@ mica_status mica__adapter_read_gguf(mica__adapter_source *source, const mica_ggu
 typedef struct tensors {
   mica_weight_entry *entries;
   char **names;
-  float **rows; /* B of each layer */
+  float **rows; /* rows[i]: values of entries[i] if it is a matrix B, else NULL */
   size_t count;
 } tensors;
 
@@ -85,7 +85,7 @@ static void free_tensors(tensors *t) {
   free(t->rows);
 }
 
-/* Scales B where a layer's scale differs: llama.cpp has only one alpha for all layers. */
+/* A GGUF adapter has only one alpha for all layers. If a layer needs another scale, multiplies its B by the ratio. */
 static void scale_rows(float *b, const mica_adapter_layer *layer, double alpha) {
   const double factor = layer->scale * (double)layer->rank / alpha;
   const size_t count = (size_t)layer->outputs * (size_t)layer->rank;

@@ -18,7 +18,8 @@ static bool is_empty(const cJSON *value) {
          ((cJSON_IsArray(value) || cJSON_IsObject(value)) && !value->child);
 }
 
-/* Keys that mean another kind of adapter, unless they are missing, null, false or empty. */
+/* Keys that select other kinds of adapter, which Mica cannot read. A key may be present if its value is null, false or
+ * empty. */
 static const struct {
   const char *key, *what;
 } others[] = {
@@ -67,7 +68,7 @@ static bool is_scale(const cJSON *value) {
   return cJSON_IsNumber(value) && isfinite(value->valuedouble) && fabs(value->valuedouble) <= 1e9;
 }
 
-/* Accepts names only; peft would accept any regular expression. */
+/* Checks alpha_pattern. Its keys must be plain names, although peft would also accept regular expressions. */
 static mica_status check_alphas(const char *path, const cJSON *alphas) {
   if (is_empty(alphas)) return MICA_OK;
   if (!cJSON_IsObject(alphas)) return mica__fail(MICA_E_FORMAT, "%s: alpha_pattern is not an object", path);
@@ -151,7 +152,7 @@ mica_status mica__adapter_read_peft(const mica__adapter_source *source, const mi
 typedef struct writing {
   mica_safetensors_entry *entries;
   char **names;
-  float **rows; /* B of each layer */
+  float **rows; /* rows[i]: values of entries[i] if it is a matrix B, else NULL */
   size_t count;
   cJSON *targets, *ranks, *alphas; /* items of the config, which owns them */
 } writing;

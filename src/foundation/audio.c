@@ -25,8 +25,11 @@ mica_value mica_whisper_features(mica_value x, int64_t bins) {
                                      mica_shape_format(shape, text), HOP, 2 * HOP));
     return (mica_value){0};
   }
-  /* Whisper omits the last frame, which is centred on the end of the sound. mica_decibels bounds powers like Whisper:
-   * at least 1e-10, and at most 80 dB, 8 in log10, below the maximum. So (log10 + 4) / 4 is dB / 40 + 1. */
+  /* Whisper omits the last frame, which is centred on the end of the sound.
+   *
+   * mica_decibels raises powers below 1e-10 to 1e-10, and then levels more than 80 dB below the maximum to that limit.
+   * Whisper does the same with log10, where 80 dB are 8. dB = 10 log10, so Whisper's final (log10 + 4) / 4 equals dB /
+   * 40 + 1. */
   const mica_value power = mica_slice(mica_mel(x, &mel), 2, 0, shape.dim[1] / HOP, 1);
   return mica_affine(mica_decibels(power, NULL), 1.0 / 40, 1);
 }

@@ -6,37 +6,42 @@
 
 #include <mica/finetune.h>
 
-/* A network that is being built; info and family belong to one of the model's networks. */
+/* A network that is being built. info and family describe the network for texts or the one for pictures, because a
+ * model such as CLIP has both. */
 typedef struct mica__network_build {
   mica_nn *nn;
   const mica_foundation *model;
   const mica_foundation_info *info;
   const mica__family *family;
   const mica_foundation_build *how;
-  /* Rotary positions of layers with full attention, and of layers with a window. */
+  /* Rotary positions: [0] of layers with full attention, [1] of layers with a window. */
   mica_rotary_config rotary[2];
-  double *factors[2]; /* their factors, on the heap */
+  double *factors[2]; /* frequency factors of rotary[k], allocated; NULL: none */
 } mica__network_build;
 
 /* A norm of the model's kind, called `name`. */
 mica_value mica__build_norm(const mica__network_build *b, const char *name, mica_value x);
-/* Builds all blocks. */
+/* Applies all of the network's blocks to the embeddings x, in order. */
 mica_value mica__build_blocks(const mica__network_build *b, mica_value x);
 
-/* Logits of the features x, f32. again: the layer exists already; uses its weight once more, without hooks. */
+/* Logits in f32 of the features x. If `again` is true, multiplies by the weight of the output layer that an earlier
+ * call has built, and calls no hooks for this product. */
 mica_value mica__build_logits(mica_nn *nn, const mica_foundation_info *info, mica_value x, bool again);
 
-/* The mean cross entropy of the tokens `labels` (B, T), from the last norm's features x (B, T, C). Labels of -1 do
- * not count. *counted receives the number of labels that count, f32. `batch` estimates B, because logits are made
- * for about 256 rows at a time. A sequence has at most `most` labels that count: logits are made for that many
- * positions of each. */
+/* The mean cross entropy of the labels (B, T), which are token ids. A label of -1 is left out. x (B, T, C) are the
+ * features after the last norm. *counted receives the number of labels that were not left out, as f32.
+ *
+ * Logits are computed for about 256 rows at a time to save memory; `batch` is an estimate of B for that. `most` is an
+ * upper bound on the labels per sequence that are not -1: logits are computed only for that many positions of a
+ * sequence. */
 mica_value mica__build_token_loss(mica_nn *nn, const mica_foundation *model, mica_value x, mica_value labels,
                                   int64_t batch, int64_t most, mica_value *counted);
-/* An upper bound on the labels of a row in the batches of conversations; INT64_MAX: the bound would be close to the
- * row's length, or the source has no conversations. */
+/* An upper bound on the labels other than -1 in one row of a batch of conversations. INT64_MAX if the bound would be
+ * more than 7/8 of the row's length, or if the source does not yield conversations. */
 int64_t mica__conversations_most(const mica_batch_source *source);
 
-/* Builds the network of how->pixels. */
+/* Builds the network that reads the pictures how->pixels. Returns features, class logits or projected features, as the
+ * model's task and how->hidden ask for. */
 mica_value mica__build_pictures(mica__network_build *b);
 
 #endif

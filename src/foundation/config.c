@@ -10,14 +10,15 @@
 #include "base/json_check.h"
 #endif
 
-/* The largest size. */
+/* Upper limit of the sizes and counts in a configuration. */
 #define MOST ((int64_t)1 << 24)
 #define QKV MICA__BIAS_QKV
 #define FEED MICA__BIAS_FEED
 
 /* --- sizes --- */
 
-/* The number of tokens in a GGUF file's vocabulary: its keys need not give the size. */
+/* Number of tokens that a GGUF file lists. Used as the vocabulary's size if the file does not give that size. Without a
+ * list, the size is required (MICA__NEEDED). */
 static int64_t tokens(const mica__config_source *f) {
   const mica__config_value list = mica__config_find(f, "", "/tokenizer.ggml.tokens");
   return list.kind == MICA__CONFIG_LIST && list.count > 0 && list.count <= (size_t)MOST ? (int64_t)list.count
@@ -70,7 +71,8 @@ static mica_status check_sizes(const mica__config_source *f, const mica_foundati
 
 /* --- experts --- */
 
-/* Reads the clamp of gate and up from folders of gpt-oss, and whether their experts are MXFP4. */
+/* Reads the keys of a gpt-oss folder: the limit to which gate and up values are clamped, and whether the experts'
+ * weights are MXFP4. */
 static mica_status read_gptoss(const mica__config_source *f, mica_foundation_info *i) {
   double alpha = 1.702;
   const mica__config_value object = mica__config_find(f, "quantization_config", "");
@@ -87,8 +89,8 @@ static mica_status read_gptoss(const mica__config_source *f, mica_foundation_inf
   return MICA_OK;
 }
 
-/* Reads the keys of experts, for families that have them. Other families do not read these keys, so they are
- * refused. */
+/* Reads the keys of experts, if the family has experts. For other families these keys stay unread, and
+ * mica__config_leftovers then refuses the file. */
 static mica_status read_experts(const mica__config_source *f, const mica__family *family, mica_foundation_info *i) {
   int64_t step = 1;
   if (family->experts == MICA__EXPERTS_NONE) return MICA_OK;
@@ -110,7 +112,7 @@ static mica_status read_experts(const mica__config_source *f, const mica__family
 
 static const struct {
   const char *text;
-  mica_foundation_function plain, gated; /* gated COUNT: no family has it */
+  mica_foundation_function plain, gated; /* gated: MICA_FOUNDATION_FUNCTION_COUNT if no family gates this function */
 } functions[] = {
     {"silu", MICA_FOUNDATION_FUNCTION_SILU, MICA_FOUNDATION_FUNCTION_SWIGLU},
     {"swish", MICA_FOUNDATION_FUNCTION_SILU, MICA_FOUNDATION_FUNCTION_SWIGLU},
@@ -140,7 +142,8 @@ static mica_status read_function(const mica__config_source *f, const mica__famil
 
 /* --- which layers have the window --- */
 
-/* Reads a list with a value per layer: config.json names the kind; GGUF files have a flag for the window. */
+/* Reads which layers have a sliding attention window, from a list with one value per layer. In config.json a value is
+ * "sliding_attention" or "full_attention". In GGUF files it is a flag, true for a layer with the window. */
 static mica_status read_layer_list(const mica__config_source *f, const mica__config_value *list,
                                    mica_foundation_info *i, bool *local) {
   if (list->count != (size_t)i->layers)
@@ -189,8 +192,9 @@ static mica_status read_pattern(const mica__config_source *f, const mica__family
 
 /* --- which layers have rotary positions --- */
 
-/* Finds layers without positions: config.json has 1 for a layer with positions and 0 for one without; GGUF files have
- * no such key. */
+/* Finds the layers without rotary positions, in a family that has such layers. The list no_rope_layers in config.json
+ * has 0 for such a layer and 1 for any other. Without the list, every n-th layer has no positions: n is the key
+ * no_rope_layer_interval, or the family's nope_every if the key is missing. GGUF files have neither key. */
 static mica_status read_no_rope(const mica__config_source *f, const mica__family *family, mica_foundation_info *i,
                                 mica__info_arrays *arrays) {
   int64_t every = family->nope_every;
@@ -214,11 +218,11 @@ static mica_status read_no_rope(const mica__config_source *f, const mica__family
   return MICA_OK;
 }
 
-/* --- the rest --- */
+/* --- scale of scores, special tokens, task --- */
 
 static bool has(const mica_weights *weights, const char *name) { return mica_weights_find(weights, name) != NULL; }
 
-/* Reads facts of a GGUF file that only its tensors show. */
+/* Reads properties of a GGUF file that only its tensors show. */
 static void read_tensors(const mica_weights *weights, mica_foundation_info *i) {
   i->tied = !has(weights, "output.weight");
   i->attention_bias = has(weights, "blk.0.attn_q.bias") || has(weights, "blk.0.attn_qkv.bias");
@@ -283,7 +287,7 @@ static bool is_architecture(const mica__config_value *first, const char *ending)
 }
 
 #if MICA_WITH_CJSON
-/* Reads {"0": "negative", "1": "positive"}. If a number has no text, there are no names. */
+/* Reads an object such as {"0": "negative", "1": "positive"}. Sets i->class_names only if every class has a name. */
 static mica_status read_class_names(const mica__config_source *f, const cJSON *labels, mica_foundation_info *i,
                                     mica__info_arrays *arrays) {
   int64_t found = 0;
@@ -301,8 +305,8 @@ static mica_status read_class_names(const mica__config_source *f, const cJSON *l
 }
 #endif
 
-/* Finds the task: an architecture's name shows if the model has a head for classes, as in
- * BertForSequenceClassification. */
+/* Finds the task. The name of the first architecture shows whether the model has a head for classes. For example,
+ * BertForSequenceClassification has one. */
 static mica_status read_task(const mica__config_source *f, const mica__family *family, mica_foundation_info *i,
                              mica__info_arrays *arrays) {
   const mica__config_value list = mica__config_find(f, "architectures", "");
@@ -411,7 +415,7 @@ static mica_status read_sound(const mica__config_source *f, const mica__family *
   second->arrays.local = calloc((size_t)second->info.layers, sizeof *arrays->local);
   if (!second->arrays.local) return mica__fail_nomem(f->path);
   second->info.local = second->arrays.local;
-  /* Marks the key num_hidden_layers as read: in some files it repeats a number of layers. */
+  /* Some files also give num_hidden_layers, which repeats a number of layers. Looking the key up marks it as read. */
   mica__config_find(f, "num_hidden_layers", "");
   MICA_TRY(read_special(f, i, arrays));
   return mica__config_leftovers(f, i, arrays);
@@ -450,7 +454,7 @@ mica_status mica__config_read(const mica__config_source *f, const mica__family *
   if (family->pictures)
     MICA_TRY(read_patches(f, i));
   else
-    i->picture = i->patch = i->channels = 0; /* of a vision tower, which is not read */
+    i->picture = i->patch = i->channels = 0; /* these keys describe a vision tower, which is not read here */
   i->causal = family->causal || family->task == MICA_FOUNDATION_TASK_GENERATE;
   i->out_bias = family->bias_out_by_key ? i->attention_bias : (family->bias & MICA__BIAS_OUT) != 0;
   if (f->gguf) read_tensors(weights, i);
@@ -468,11 +472,13 @@ mica_status mica__config_read(const mica__config_source *f, const mica__family *
   return mica__config_leftovers(f, i, arrays);
 }
 
-/* --- keys that nothing asked for --- */
+/* --- keys that were not read --- */
 
 #if MICA_WITH_CJSON
 static const struct {
-  const char *key, *only; /* only NULL: harmless */
+  /* only: the one text that is harmless besides null, false, 0 and []; "": no text is harmless; NULL: any value is
+   * harmless */
+  const char *key, *only;
 } rows[] = {
 #define HARMLESS(key) {key, NULL},
 #define ONLY(key, value) {key, value},

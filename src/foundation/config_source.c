@@ -21,7 +21,7 @@ static mica__config_value of_json(const cJSON *item, const char *key) {
   return fact;
 }
 
-/* Marks an item of the outermost object as read. */
+/* Marks an item directly in facts->json as read. */
 static void see(const mica__config_source *facts, const cJSON *item) {
   size_t at = 0;
   for (const cJSON *i = facts->json->child; facts->seen && i; i = i->next, at++)

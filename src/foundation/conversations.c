@@ -22,9 +22,10 @@
 #define STANDARD_BATCH 4
 #define MOST_LINE ((size_t)16 << 20)
 
-/* A row: three arrays of `context` numbers. */
+/* A row of a batch, filled with one or more conversations. */
 typedef struct row {
-  int32_t *ids; /* ids, labels, starts */
+  /* three arrays of `context` numbers: token ids; labels (the next token, or -1); start of the token's conversation */
+  int32_t *ids;
   int64_t used;
 } row;
 
@@ -36,7 +37,8 @@ struct mica_conversations {
   mica_chat_template *form;
   row *rows;
   size_t capacity;
-  /* One conversation. */
+  /* The conversation that is being read. piece: the tokens of its last text; ids: all of its tokens; counted: for each
+   * token, whether it counts towards the loss. */
   mica_encoding piece;
   int32_t *ids;
   bool *counted;
@@ -79,7 +81,8 @@ static mica_status add_text(mica_conversations *c, const char *text, size_t byte
   return add_ids(c, c->piece.ids, c->piece.count, counted);
 }
 
-/* Renders the first `count` messages by the template. */
+/* Renders the first `count` messages with the chat template; all messages if count is 0. `prompt` appends the text with
+ * which an answer begins. The caller frees *text. */
 static mica_status apply(mica_conversations *c, const mica_messages *messages, const char *tools, size_t count,
                          bool prompt, char **text, size_t *bytes) {
   const mica_foundation_info *i = &c->model->info;
@@ -102,7 +105,8 @@ static bool is_answer(const cJSON *message) {
   return cJSON_IsString(role) && !strcmp(role->valuestring, "assistant");
 }
 
-/* Adds the text that message `index` appends: the part before the answer, then the answer. */
+/* Adds an answer, which is message number `index`. First adds the text before it as tokens that are not learned, then
+ * the answer's text as tokens that are learned. *done is the number of bytes of `whole` that have been added so far. */
 static mica_status add_answer(mica_conversations *c, const mica_messages *messages, const char *tools, size_t index,
                               const char *whole, size_t bytes, size_t *done) {
   char *before = NULL, *after = NULL;
@@ -195,8 +199,8 @@ static mica_status new_row(mica_conversations *c, row **made) {
   return MICA_OK;
 }
 
-/* Puts the conversation into the first of the latest rows that has room for it, else into a new row. Leaves it out
- * if no token of it is learned, or if it is longer than a row. */
+/* Puts the conversation into the first of the latest 64 rows that has room for it. If none has room, puts it into a new
+ * row. Drops the conversation if it has no token to learn or is longer than a row. */
 static mica_status put(mica_conversations *c) {
   enum { LATEST = 64 };
   const int64_t context = c->info.context, vocabulary = c->model->info.vocabulary;
@@ -344,7 +348,7 @@ static void set_order(mica_conversations *c) {
   c->ordered = true;
 }
 
-/* The number of batches in which each shard gets a row. */
+/* Number of batches per epoch. A smaller last batch is used only if it has at least one row for every shard. */
 static uint64_t batch_count(const mica_conversations *c) {
   const uint64_t rows = (uint64_t)c->info.rows, size = (uint64_t)c->config.batch;
   return rows / size + (rows % size >= (uint64_t)c->config.shards);

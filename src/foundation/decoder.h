@@ -1,4 +1,5 @@
-/* foundation/decoder.h: a decoder: its slots, the sessions that compute them, and waiting requests. */
+/* foundation/decoder.h: the state of a decoder, which consists of slots, sessions and the list of waiting requests. A
+ * slot holds the text of one request in the key-value caches. */
 #ifndef MICA_FOUNDATION_DECODER_H
 #define MICA_FOUNDATION_DECODER_H
 
@@ -19,15 +20,17 @@ typedef struct mica__decoding {
   mica_sampler *sampler;
   mica_text_stream *stream;
   mica_grammar *grammar; /* NULL: any text */
-  uint32_t *mask;        /* allowed tokens, of the model's vocabulary */
+  uint32_t *mask;        /* one bit per token of the model's vocabulary: the grammar allows the token */
   mica_decoder_fn *event;
   void *user;
-  int32_t top; /* most likely tokens to list */
+  int32_t top; /* number of most likely tokens that each event lists */
   bool ignore_end, cancelled;
 } mica__decoding;
 
-/* The memory of a text. The caches hold the tokens of `ids` at positions below `held`. Positions below `parts` were
- * computed as whole parts of a prompt, so that another prompt with them gets the same bits. */
+/* One row of the key-value caches. The caches hold keys and values for ids[0] to ids[held - 1]. A prompt is computed in
+ * parts of mica_decoder.part tokens. Positions below `parts` were computed in full parts, which begin at the same
+ * positions in every prompt. So another prompt that begins with the same tokens can reuse these keys and values, and
+ * gets the same bits. */
 typedef struct mica__text_slot {
   mica__decoding *work; /* NULL: idle */
   int32_t *ids;
@@ -37,7 +40,7 @@ typedef struct mica__text_slot {
 /* The session for prompts, and its inputs on the device. */
 typedef struct mica__decoder_prompt {
   mica_session *session;
-  mica_tensor *ids[16]; /* one per length that it reads: 2^k tokens */
+  mica_tensor *ids[16]; /* one per length of input: 16, 32, 64, ... tokens, up to `part` */
   mica_tensor *offset, *lengths, *slots;
 } mica__decoder_prompt;
 
@@ -47,8 +50,9 @@ typedef struct mica__decoder_rows {
   mica_tensor *ids, *offset, *slots;
 } mica__decoder_rows;
 
-/* The session for steps. few: the bits of a row do not depend on other rows, so a step has rows only for slots with a
- * token, rounded up; else it has a row per slot. */
+/* The session for steps. `few` is true if the bits of a row do not depend on the number of rows. Then a step needs rows
+ * only for the slots that have a token; their number is rounded up to the next entry of `rows`. Otherwise a step has
+ * one row per slot. */
 typedef struct mica__decoder_step {
   mica_session *session;
   bool few;
@@ -67,13 +71,13 @@ struct mica_decoder {
   bool no_prefix;
   mica_cache_form cache;
   size_t position_bytes;
-  mica_bindings *bindings;     /* the model's matrices; NULL: another decoder's */
+  mica_bindings *bindings;     /* the model's matrices; NULL: another decoder's are used */
   const mica_bindings *shared; /* of the other decoder, while sessions are made */
   mica__decoder_step step;     /* one token for each of several slots */
   mica__decoder_prompt prompt; /* a part of one slot's prompt */
   float *logits;               /* (slots, vocabulary) */
   mica__text_slot slots[MICA__MOST_SLOTS];
-  /* Shared with other threads. */
+  /* Other threads also use the fields below and mica__decoding.cancelled; `lock` guards them. */
   pthread_mutex_t lock;
   mica__decoding *first, *last; /* waiting requests */
   size_t waiting;
@@ -82,15 +86,17 @@ struct mica_decoder {
 
 void mica__decoding_free(mica__decoding *work);
 
-/* A row of a step: a token at a position (offset) of a slot, which it overwrites; at `context` nothing is written. */
+/* A row of a step: computes `token` at position `offset` of a slot, and writes its key and value there. With offset
+ * equal to `context`, nothing is written. */
 typedef struct mica__decoder_row {
   int32_t slot, token, offset;
 } mica__decoder_row;
 
 /* The number of rows in a step for `count` slots. If it is slot_count, row s belongs to slot s. */
 int32_t mica__decoder_row_count(const mica_decoder *d, int32_t count);
-/* Both compute logits, which stay on the host until the next run. read_part reads a part of a slot's prompt and gives
- * one row of logits; read_rows gives one for each row of different slots, mica__decoder_row_count of them. */
+/* Compute logits into d->logits, where they stay until the next call of either function. read_part reads `count` tokens
+ * of one slot's prompt and gives one row of logits. read_rows gives a row of logits for each of `rows`, which must
+ * belong to different slots; `count` must be a result of mica__decoder_row_count. */
 mica_status mica__decoder_read_part(mica_decoder *d, int32_t slot, const int32_t *ids, int64_t count, int64_t offset);
 mica_status mica__decoder_read_rows(mica_decoder *d, const mica__decoder_row *rows, int32_t count);
 

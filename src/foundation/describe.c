@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The most positions that are used by default. */
+/* Default limit of the context, in tokens. Longer contexts must be asked for, because the caches need much memory. */
 #define DEFAULT_CONTEXT 8192
 
 static bool is_folder(const char *path) {
@@ -83,7 +83,7 @@ static bool ends_with(const char *text, const char *ending) {
   return n >= m && !strcmp(text + n - m, ending);
 }
 
-/* Counts the weights; a byte of MXFP4 blocks holds two, scales do not count. */
+/* Counts the weights. A byte of MXFP4 blocks holds two weights; the scales of the blocks are not counted. */
 static void count_weights(mica_foundation *model) {
   for (size_t i = 0; i < mica_weights_count(model->weights); i++) {
     const mica_weight_entry *entry = mica_weights_at(model->weights, i);

@@ -1,4 +1,5 @@
-/* Vectors of texts: tokens, features and pooling in one network; texts of similar length share a run. */
+/* Computes vectors of texts. One network turns tokens into features and pools them. Texts of similar length are run
+ * together. */
 #include "foundation/embed.h"
 
 #include "base/element.h"
@@ -12,12 +13,13 @@
 #include <string.h>
 
 #define STANDARD_BATCH_TOKENS 1024
-/* Lengths of runs are multiples of FINE_STEP up to FINE_LIMIT, then of COARSE_STEP: few plans, little padding. */
+/* The length of a run is rounded up: to a multiple of FINE_STEP if it is at most FINE_LIMIT, else to a multiple of
+ * COARSE_STEP. This keeps both the number of compiled plans and the padding small. */
 #define FINE_STEP 4
 #define FINE_LIMIT 64
 #define COARSE_STEP 32
 
-/* --- making one --- */
+/* --- making an embedder --- */
 
 static mica_value pool(const mica_embedder *e, mica_value x, mica_value lengths) {
   switch (e->form.pooling) {
@@ -78,7 +80,7 @@ static mica_status make_texts(mica_embedder *e) {
   return mica__embed_network_finish(e, &e->texts, projected ? x : pool(e, x, lengths));
 }
 
-/* Reads CLIP's logit scale: it multiplies cosines by the exponential of a weight. */
+/* Reads CLIP's logit scale, by which cosines are multiplied. The file stores its natural logarithm. */
 static mica_status read_logit_scale(mica_embedder *e) {
   const mica_weight_entry *entry =
       e->model->info.vision ? mica_weights_find(mica_foundation_weights(e->model), "logit_scale") : NULL;

@@ -11,9 +11,9 @@
 #include <mica/tokenizer.h>
 
 typedef struct mica__embed_form {
-  mica_embed_pooling pooling; /* MODEL: not in the files */
+  mica_embed_pooling pooling; /* MICA_EMBED_POOLING_MODEL: the files do not say */
   bool unit;
-  int64_t most_tokens; /* 0: not in the files */
+  int64_t most_tokens; /* 0: the files do not say */
 } mica__embed_form;
 
 /* A network whose one output is vectors. */
@@ -28,7 +28,7 @@ struct mica_embedder {
   mica_engine *engine;
   const mica_foundation *model;
   mica_tokenizer *tokenizer;
-  mica__embed_network texts, pictures; /* made at first use if the model has both */
+  mica__embed_network texts, pictures; /* made at first use, except `texts` of a model that reads no pictures */
   mica__processor processor;
   mica__embed_form form; /* as used: with defaults filled in */
   bool classes;          /* vectors are logits of classes */
@@ -36,7 +36,7 @@ struct mica_embedder {
   double logit_scale;
 };
 
-/* Begins the network. Weights in blocks stay in blocks; others become f32, which is faster. */
+/* Begins the network. Block-quantised weights stay as they are in the file; others become f32, which is faster. */
 mica_status mica__embed_network_begin(const mica_embedder *e, mica__embed_network *network);
 /* Makes the session and loads the weights. After a failure of this function or of mica__embed_network_begin, nothing
  * stays allocated. */
@@ -45,9 +45,12 @@ void mica__embed_network_free(mica__embed_network *network);
 /* Divides each vector by its length; zero vectors stay. */
 void mica__embed_to_unit(float *vectors, size_t count, int64_t width);
 
-/* Reads modules.json from memory: unit, and the folder of the pooling's config.json ("1_Pooling") in *pooling, which
- * stays empty if there is no pooling; the caller frees it. path is for messages. MICA_E_FORMAT; MICA_E_UNSUPPORTED: an
- * unknown module, or a folder outside of the model's. */
+/* Reads modules.json from memory. Sets form->unit if the model normalises its vectors. Appends to *pooling the name of
+ * the folder with the pooling's config.json, such as "1_Pooling"; nothing is appended if there is no pooling. The
+ * caller frees *pooling. `path` is for messages.
+ *
+ * MICA_E_FORMAT: the file is damaged, or the folder is not directly inside the model's folder. MICA_E_UNSUPPORTED: the
+ * file has an unknown module. */
 mica_status mica__embed_modules_read(const char *path, const char *text, size_t bytes, mica__embed_form *form,
                                      mica__text *pooling);
 /* Reads a pooling's config.json from memory. MICA_E_UNSUPPORTED: several kinds at once, or an unknown one. */

@@ -63,7 +63,9 @@ mica_status mica__embed_modules_read(const char *path, const char *text, size_t 
 /* --- config.json of the pooling --- */
 
 static const struct {
-  const char *key, *name; /* a flag per kind; since version 5 one name */
+  /* key: the flag of this kind in files before version 5 of sentence-transformers. name: the value of pooling_mode
+   * since then */
+  const char *key, *name;
   mica_embed_pooling pooling;
 } kinds[] = {
     {"pooling_mode_mean_tokens", "mean", MICA_EMBED_POOLING_MEAN},

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The number of pictures per run: a power of two. */
+/* Number of pictures per run. */
 #define BATCH 8
 
 static const mica_foundation_info *vision_of(const mica_embedder *e) {

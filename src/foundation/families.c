@@ -39,8 +39,9 @@ static const mica__family families[] = {
 };
 #define COUNT (sizeof families / sizeof *families)
 
-/* True if a list, separated by '|', has the type, perhaps with the name of an object after a dot: "gemma3.text_config".
- * *object receives that name; NULL: none. */
+/* True if the list, whose entries are separated by '|', contains the type. An entry may have the name of an object
+ * after a dot: "gemma3.text_config" is the type gemma3. *object receives the name of the object, or NULL if the entry
+ * has none. */
 static bool has_type(const char *list, const char *type, const char **object) {
   const size_t n = strlen(type);
   for (const char *at = list; *at;) {

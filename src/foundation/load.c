@@ -1,4 +1,4 @@
-/* A model's weights in the tensors of a session. */
+/* Loads a model's weights into a session, or lets a network use them as they are stored. */
 #include "foundation/model.h"
 #include "nn/name_map.h"
 
@@ -18,7 +18,8 @@ static mica_name_map map_of(const mica_foundation *model) {
   return (mica_name_map){.rows = model->rows.rows, .count = model->rows.count};
 }
 
-/* True for a matrix that the network can use as stored in the file. */
+/* Tells a network if it can use the matrix `name` as it is stored in the file. If so, returns true and fills *held with
+ * the stored type. */
 static bool hold(void *user, const char *name, mica_shape shape, mica_nn_held *held) {
   const mica_foundation *model = user;
   const mica_name_map map = map_of(model);
@@ -28,7 +29,8 @@ static bool hold(void *user, const char *name, mica_shape shape, mica_nn_held *h
   const mica_status status = mica__name_map_find(&map, model->weights, name, &from);
   mica__attempt_end();
   if (status != MICA_OK || !from.entry || from.row.add != 0) return false;
-  /* Matrices of experts keep the file's type, though not its order: they are most of a model. */
+  /* The matrices of experts keep the file's type even if their order has to change, because they are the largest share
+   * of a model's memory. */
   const bool joint = shape.rank == 3 && (from.row.every || from.row.scales || from.row.transposed);
   if (!joint && (from.row.transposed || from.row.every)) return false;
   if (from.row.stacked)

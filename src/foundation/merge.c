@@ -31,7 +31,7 @@ mica_status mica__merge_find(mica__merging *merge, const char *name, mica__addit
   int64_t outputs = 0, inputs = 0;
   *addition = (mica__addition){0};
   if (!merge) return MICA_OK;
-  /* Fails for vectors and embeddings, which cannot be adapted: nothing is added to them. */
+  /* mica__adapter_layer_of fails for vectors and embeddings. They cannot be adapted, so nothing is added to them. */
   mica__attempt_begin();
   const mica_status status = mica__adapter_layer_of(&merge->source, name, &own, &outputs, &inputs);
   mica__attempt_end();

@@ -18,7 +18,7 @@ mica_status mica__merge_begin(const mica_foundation *model, const mica_adapter *
 mica_status mica__merge_check(const mica__merging *merge);
 void mica__merge_end(mica__merging *merge);
 
-/* The part of the adapter that belongs to a matrix. layer NULL: nothing. */
+/* What an adapter adds to one matrix. If `layer` is NULL, it adds nothing. */
 typedef struct mica__addition {
   const mica_adapter_layer *layer;
   float *b; /* (rows, rank), in the row order of the written file */
@@ -26,7 +26,7 @@ typedef struct mica__addition {
 
 /* Finds the addition for a matrix. merge may be NULL. The caller frees addition->b. */
 mica_status mica__merge_find(mica__merging *merge, const char *name, mica__addition *addition);
-/* row += scale B[r] A */
+/* row += scale B[r] A. Does nothing if addition->layer is NULL. */
 void mica__merge_add(const mica__addition *addition, int64_t r, float *row);
 
 /* Writes the model's folder with the adapter merged into it. MICA_E_UNSUPPORTED: the model is a GGUF file. */

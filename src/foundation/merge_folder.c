@@ -45,7 +45,8 @@ static mica_status copy_file(const char *from, const char *to, const char *name)
   return none ? MICA_OK : status;
 }
 
-/* Determines if the folder has the matrix as (inputs, outputs), as in families with layers called Conv1D. */
+/* Sets *transposed if the folder stores the layer's matrix as (inputs, outputs), as GPT-2 does for its Conv1D
+ * layers. */
 static mica_status is_transposed(const mica_foundation *model, const char *layer, bool *transposed) {
   const mica_name_map map = {.rows = model->rows.rows, .count = model->rows.count};
   mica__named_tensor found = {0};
@@ -58,7 +59,8 @@ static mica_status is_transposed(const mica_foundation *model, const char *layer
   return status;
 }
 
-/* Makes the matrix plus the addition, in the matrix's own type; allocated. */
+/* Computes the matrix plus the addition in memory, and converts the result to the matrix's type. The caller frees *out,
+ * also after a failure. */
 static mica_status merge_tensor(const mica_foundation *model, const mica_weight_entry *entry,
                                 const mica__addition *addition, void **out) {
   const int64_t rows = addition->layer->outputs, columns = addition->layer->inputs;

@@ -4,16 +4,16 @@
 
 #include "foundation/family.h"
 
-/* Rows of names.def as a name map. */
+/* A name map made from names.def: says for each parameter of a model's networks which tensors of the files hold it. */
 #define MICA__MOST_NAME_ROWS 256
 typedef struct mica__name_rows {
   mica_name_row rows[MICA__MOST_NAME_ROWS];
-  char *sources[MICA__MOST_NAME_ROWS], *scales[MICA__MOST_NAME_ROWS]; /* texts of rows */
+  char *sources[MICA__MOST_NAME_ROWS], *scales[MICA__MOST_NAME_ROWS]; /* strings that the rows point to */
   size_t count;
 } mica__name_rows;
 
 struct mica_foundation {
-  mica_weights *weights; /* NULL if only config.json is tested */
+  mica_weights *weights; /* NULL if only config.json was opened */
   const mica__family *family;
   char *path;
   mica_foundation_info info;
@@ -22,15 +22,17 @@ struct mica_foundation {
   bool *seen;
   char *name, *licence;
   int64_t context;
-  mica__name_rows rows; /* rows of its layout */
+  mica__name_rows rows; /* maps the network's parameters to tensors of the model's own files */
 };
 
-/* Maps a model's names to GGUF's, or to a folder's; nothing stays allocated after a failure. */
+/* Makes the map from a model's parameters to tensors of GGUF files (if `gguf` is true) or of folders. The caller frees
+ * it with mica__name_rows_free. After a failure nothing stays allocated. */
 mica_status mica__names_rows(const mica_foundation *model, bool gguf, mica__name_rows *rows);
 void mica__name_rows_free(mica__name_rows *rows);
 
-/* Finds how rotary positions are scaled to model->context: *factors (rotated / 2 numbers, freed by the caller; NULL:
- * ones) divide the frequencies, *scale multiplies cosine and sine. MICA_E_FORMAT: the files lack values for it. */
+/* Finds how rotary positions are scaled to model->context. *factors receives rotated / 2 numbers that divide the
+ * frequencies; the caller frees them, and NULL means that all are 1. *scale multiplies cosine and sine. MICA_E_FORMAT:
+ * the files lack a value that the kind of scaling needs. */
 mica_status mica__rotary_scale(const mica_foundation *model, const mica_foundation_rotary *rotary, double **factors,
                                double *scale);
 
@@ -52,13 +54,14 @@ mica_status mica__foundation_folder_read(mica_foundation *model, const char *pat
 mica_status mica__foundation_config_text(const mica_foundation *model, char **text);
 /* Opens a copy of config.json: a model that can be described and whose network can be built, but without weights. */
 mica_status mica__foundation_open_config(const char *path, mica_foundation **model);
-/* mica_foundation_load for a network that also has other parameters; *missing: the number of those that the files
- * lack. */
+/* Works like mica_foundation_load, for a network that also has parameters of its own. *missing receives the number of
+ * parameters that the files do not have. */
 mica_status mica__foundation_load_part(const mica_foundation *model, const mica_nn *nn, mica_session *session,
                                        size_t *missing);
 /* Opens a folder's config.json, and generation_config.json if it exists. */
 mica_status mica__foundation_folder_open(mica_foundation *model, const char *folder);
-/* True if the folder's config.json has a model_type and no version of Mica, which a run's file has. */
+/* True if the folder's config.json has the key model_type and not the key "mica", which marks the file of a training
+ * run. Also true if memory is too short to read the file: opening the model then reports that. */
 bool mica__foundation_folder_is(const char *folder);
 void mica__foundation_folder_free(mica_foundation *model);
 

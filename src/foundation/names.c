@@ -46,7 +46,7 @@ typedef enum how {
   ODD
 } how;
 
-/* A row for one model. */
+/* A row of names.def, evaluated for one model. */
 typedef struct row {
   mica__naming layout;
   bool wanted;
@@ -93,8 +93,8 @@ static bool is_joint(const row *r) { return r->how >= EXPERTS_JOINT && r->how <=
 /* True if a folder has the row's matrices as blocks and scales. */
 static bool is_packed(const row *r, bool gguf) { return is_joint(r) && !gguf && r->info->mxfp4_experts; }
 
-/* 2 if only every second row of a folder's matrices, or every second number of its vectors, belongs to the tensor; 0:
- * all. */
+/* 2 if the parameter is only every second row of a folder's matrix, or every second number of a folder's vector; 0 if
+ * it is the whole matrix or vector. */
 static int64_t every_of(const row *r) {
   return r->how == EXPERTS_EVEN || r->how == EXPERTS_ODD || r->how == EVEN || r->how == ODD ? 2 : 0;
 }
@@ -107,10 +107,11 @@ static row with_ending(const row *r, const char *ending, char name[MOST_NAME]) {
   return one;
 }
 
-/* The number of a folder's tensors for a row: one per expert, or one. */
+/* The number of tensors that hold a row of one layer: one per expert for EXPERTS in a folder, else one. */
 static int64_t parts_of(const row *r, bool gguf) { return r->how == EXPERTS && !gguf ? r->info->experts : 1; }
 
-/* Finds tensor number `part` of a row; text receives its name, with the first prefix if it is missing. */
+/* Finds tensor number `part` of a row. `text` receives the name that was found. If the tensor is missing, returns NULL,
+ * and `text` receives the expected name: in a folder, with the family's first prefix. */
 static const mica_weight_entry *find(const mica__family *family, const mica_weights *weights, bool gguf, const row *r,
                                      int64_t layer, int64_t part, char text[MOST_NAME]) {
   char name[MOST_NAME];
@@ -161,7 +162,7 @@ static mica_status check_one(const check *c, const row *r, int64_t layer, int64_
   return MICA_OK;
 }
 
-/* Blocks or scales. */
+/* Checks a tensor of MXFP4 blocks ("_blocks") or of their scales ("_scales"): its shape, and that its type is U8. */
 static mica_status check_bytes(const check *c, const row *r, const char *ending, int64_t layer, mica_shape shape) {
   char name[MOST_NAME], spelled[MOST_NAME];
   const row one = with_ending(r, ending, name);
@@ -183,7 +184,7 @@ static mica_status check_packed(const check *c, const row *r, int64_t layer) {
   return check_bytes(c, r, "_scales", layer, MICA_SHAPE(experts, rows, blocks));
 }
 
-/* Calls visit for the rows of the family's layout whose tensors one of the model's networks has; stops at a failure. */
+/* Calls `visit` for the rows of names.def that describe tensors of this network. Stops at the first failure. */
 static mica_status visit_network(const mica__family *family, const mica_foundation_info *i,
                                  mica_status (*visit)(const row *, void *), void *user) {
   const row rows[] = {
@@ -250,7 +251,8 @@ typedef struct mapping {
   mica__name_rows *rows;
 } mapping;
 
-/* Adds "X|model.X|...": the folder's name without a prefix, then with each prefix. */
+/* Adds the names that a tensor may have, separated by '|'. For GGUF this is one name. For a folder it is the name
+ * without a prefix and then with each of the family's prefixes: "X|model.X|...". */
 static mica_status add_sources(const mapping *m, const row *r, mica__text *text) {
   mica__text_addf(text, "%s", m->gguf ? r->gguf : r->folder);
   for (const char *prefix = m->model->family->prefix; !m->gguf && *prefix;) {
@@ -261,7 +263,7 @@ static mica_status add_sources(const mapping *m, const row *r, mica__text *text)
   return mica__text_status(text);
 }
 
-/* A row of a name map that says only how the tensors store the elements. */
+/* The fields of a name map's row that say how the files store the elements. The caller fills the names. */
 static mica_name_row order_of(const row *r, bool gguf) {
   return (mica_name_row){.every = gguf ? 0 : every_of(r),
                          .phase = !gguf && (r->how == EXPERTS_ODD || r->how == ODD),
@@ -323,17 +325,22 @@ typedef struct visitor {
   void *user;
 } visitor;
 
-/* True for q and k, weights or biases: in a folder their rows are halves of each head. */
+/* True for the weights and biases of q and k. In a folder, rows i and i + size / 2 of each head form a rotary pair. A
+ * GGUF file of an interleaved family has the rows of a pair side by side. */
 static bool is_rotated(const row *r) { return strstr(r->own, ".q_proj.") || strstr(r->own, ".k_proj."); }
 
-/* Finds the tensor of joint experts or their biases, whose order is not GGUF's. */
+/* Finds the folder's tensor of a row whose elements a folder stores in another order than GGUF. At least one of these
+ * statements is true of the tensor:
+ * - the tensor has the matrices of all experts,
+ * - the parameter is only every second row (or number) of the tensor. */
 static mica_status find_joint(const mica_foundation *m, const row *r, int64_t layer, mica__named_tensor *joint) {
   char own[MOST_NAME];
   const mica_name_map map = {.rows = m->rows.rows, .count = m->rows.count};
   return mica__name_map_find(&map, m->weights, spell("", 0, r->own, layer, own), joint);
 }
 
-/* Finds the tensors of a row in one layer, NULL for missing ones, and visits them. */
+/* Finds the tensors that hold a row in one layer, and calls the visitor once for all of them. parts[p] becomes NULL if
+ * tensor p is missing. Does not call the visitor if the first tensor is missing. */
 static mica_status visit_layer(const visitor *v, const row *r, int64_t layer, const mica_weight_entry **parts) {
   const mica_foundation *m = v->model;
   const int64_t count = parts_of(r, false);

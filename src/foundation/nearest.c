@@ -8,9 +8,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The number of vectors that are compared with all queries while they are in the cache. */
+/* Number of vectors that are compared with all queries before the next ones, so that they stay in the CPU's cache. */
 #define TILE 64
-/* The longest list that is kept sorted all the time. */
+/* The longest list that is kept sorted by insertion. For longer lists, all similarities are stored and sorted at the
+ * end. */
 #define SORTED 64
 /* The number of partial sums of a product, which are added in a fixed order. */
 #define LANES 16

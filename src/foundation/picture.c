@@ -110,7 +110,7 @@ mica_status mica__picture_resize(const uint8_t *planes, int64_t channels, int64_
 
 /* --- all steps --- */
 
-/* Sizes after resizing. */
+/* Replaces the height and width of a picture by those after resizing. */
 static void size_after(const mica__processor *p, int64_t *height, int64_t *width) {
   const int64_t h = *height, w = *width;
   if (p->shortest) {

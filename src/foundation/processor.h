@@ -6,7 +6,7 @@
 
 #define MICA__MOST_CHANNELS 4
 
-/* The numbers of PIL and preprocessor_config.json. */
+/* Resampling filters, with the numbers that PIL and preprocessor_config.json use. */
 typedef enum mica__picture_filter {
   MICA__PICTURE_FILTER_LANCZOS = 1,
   MICA__PICTURE_FILTER_BILINEAR = 2,
@@ -23,19 +23,20 @@ typedef struct mica__processor {
   double factor, mean[MICA__MOST_CHANNELS], deviation[MICA__MOST_CHANNELS];
 } mica__processor;
 
-/* Reads preprocessor_config.json from memory. path is for messages. MICA_E_FORMAT; MICA_E_UNSUPPORTED: another filter,
- * or a step that Mica lacks. */
+/* Reads preprocessor_config.json from memory. `path` is for messages. MICA_E_FORMAT: the text is not valid JSON, or a
+ * value is missing or out of range. MICA_E_UNSUPPORTED: it asks for a filter or a step that Mica does not have. */
 mica_status mica__processor_read(const char *path, const char *text, size_t bytes, const mica_foundation *model,
                                  mica__processor *processor);
-/* Reads the model's preprocessor_config.json. MICA_E_NOT_FOUND: it has none; MICA_E_INVALID: it does not read
- * pictures. */
+/* Reads preprocessor_config.json from the model's folder. MICA_E_NOT_FOUND: the folder has none. MICA_E_INVALID: the
+ * model does not read pictures. */
 mica_status mica__processor_open(const mica_foundation *model, mica__processor *processor);
 
 /* Prepares a picture file as pixels (channels, side, side). MICA_E_FORMAT: the steps produce another shape. */
 mica_status mica__processor_apply(const mica__processor *processor, const char *path, int64_t side, float *pixels);
 
-/* Resizes (channels, height, width) to (channels, to_height, to_width) like PIL: 22-bit weights, columns before rows,
- * both rounded to bytes, and wider filters to make a picture smaller. The caller frees *out. */
+/* Resizes (channels, height, width) to (channels, to_height, to_width) as PIL does: first along the width, then along
+ * the height. Both results are rounded to bytes. The weights have 22 fraction bits. If a side becomes smaller, the
+ * filter is wider by the same ratio. The caller frees *out. */
 mica_status mica__picture_resize(const uint8_t *planes, int64_t channels, int64_t height, int64_t width,
                                  mica__picture_filter filter, int64_t to_height, int64_t to_width, uint8_t **out);
 

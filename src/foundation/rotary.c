@@ -12,7 +12,8 @@ static const char *const names[] = {
 #undef NAME
 };
 
-/* Reads the kind of scaling from its name. FACTORS has no name: tensors give it. */
+/* Reads the kind of scaling from its name. The kind FACTORS has no name: it is used if a GGUF file contains a tensor of
+ * factors. */
 static mica_status read_scaling(const mica__config_source *f, const mica__config_value *kind,
                                 mica_foundation_scaling *scaling) {
   *scaling = MICA_FOUNDATION_SCALING_NONE;
@@ -47,10 +48,10 @@ static mica_status read_factors(const mica__config_source *f, const char *keys, 
   return MICA_OK;
 }
 
-/* "rope_parameters.KEY|rope_parameters.full_attention.KEY|rope_scaling.KEY". */
+/* The keys under which folders have a value of rotary positions. */
 #define IN_ROPE(key) "rope_parameters." key "|rope_parameters.full_attention." key "|rope_scaling." key
 
-/* Reads the values that LONGROPE needs besides its two lists of factors. */
+/* Reads the context before scaling and the attention factor. Both are 0 if the files do not have them. */
 static mica_status read_original(const mica__config_source *f, mica_foundation_rotary *r) {
   MICA_TRY(mica__config_real(f, "original context",
                              IN_ROPE("original_max_position_embeddings") "|original_max_position_embeddings",
@@ -109,7 +110,8 @@ mica_status mica__rotary_read(const mica__config_source *f, const mica__family *
   const bool both = f->gguf && mica_weights_find(weights, "rope_factors_long.weight");
   if (both || (f->gguf && mica_weights_find(weights, "rope_freqs.weight")))
     i->rotary.scaling = MICA_FOUNDATION_SCALING_FACTORS;
-  /* Published GGUF files that have both lists of factors lack rope.scaling.type. */
+  /* Published GGUF files with both lists of factors lack rope.scaling.type, so read_one has not called
+   * read_original. */
   if (both) MICA_TRY(read_original(f, &i->rotary));
   i->rotary_local = i->rotary;
   if (!family->own_local_base) return MICA_OK;

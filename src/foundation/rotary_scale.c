@@ -46,7 +46,7 @@ static double yarn(const scaling *s) {
                          ? growth(r->factor, r->mscale) / growth(r->factor, r->mscale_all)
                          : growth(r->factor, 1);
   if (r->attention_factor == 0) return own;
-  /* In a GGUF file the factor multiplies the value that follows from the scaling; in a folder it replaces it. */
+  /* In a GGUF file, the attention factor multiplies the value computed above. In a folder, it replaces that value. */
   return mica_weights_gguf(s->model->weights) ? own * r->attention_factor : r->attention_factor;
 }
 
@@ -101,7 +101,7 @@ static mica_status from_tensor(const scaling *s) {
   return MICA_OK;
 }
 
-/* --- all of them --- */
+/* --- all kinds of scaling --- */
 
 mica_status mica__rotary_scale(const mica_foundation *model, const mica_foundation_rotary *rotary, double **factors,
                                double *scale) {

@@ -46,7 +46,8 @@ static bool is_cancelled(mica_decoder *d, const mica__decoding *work) {
   return cancelled;
 }
 
-/* The number of tokens of the request's prompt that the slot holds as whole parts; leaves at least one to read. */
+/* Counts the tokens at the beginning of the request's prompt that are already in the slot's caches. Only full parts
+ * count, and at least one token of the prompt is left to compute, because its logits are needed. */
 static int64_t shared_prefix(const mica_decoder *d, const mica__text_slot *slot, const mica__decoding *work) {
   int64_t same = 0;
   if (d->no_prefix) return 0;
@@ -54,8 +55,8 @@ static int64_t shared_prefix(const mica_decoder *d, const mica__text_slot *slot,
   return same / d->part * d->part;
 }
 
-/* The idle slot that holds most of the prompt; of equals the one that holds the fewest other tokens. NULL: all are
- * busy. */
+/* Returns the idle slot whose caches hold the most tokens of the prompt. Among equals, takes the slot that holds the
+ * fewest tokens in all. NULL: all slots are busy. */
 static mica__text_slot *best_slot(mica_decoder *d, const mica__decoding *work) {
   mica__text_slot *best = NULL;
   int64_t most = -1;
@@ -97,7 +98,8 @@ static bool ends_text(const mica_decoder *d, int32_t token) {
   return false;
 }
 
-/* Lists the `count` most likely tokens, best first, with log softmax(logits); of equals the smaller id first. */
+/* Lists the `count` most likely tokens, the likeliest first, with log softmax(logits). Tokens with equal logits are in
+ * order of their ids. */
 static size_t list_top(const float *logits, int64_t vocabulary, size_t count, mica_candidate *top) {
   double sum = 0;
   size_t listed = 0;
@@ -164,7 +166,8 @@ static void draw(mica_decoder *d, mica__text_slot *slot, const float *logits) {
     end(d, slot, MICA_FINISH_LENGTH);
 }
 
-/* Reads a part of the oldest request's prompt; the last part yields the first token. */
+/* Reads the next part of the prompt of the oldest request whose prompt is not complete yet. The last part yields the
+ * first token. */
 static mica_status read_prompt(mica_decoder *d) {
   int32_t first = -1;
   for (int32_t s = 0; s < d->slot_count; s++) {
@@ -174,7 +177,8 @@ static mica_status read_prompt(mica_decoder *d) {
   if (first < 0) return MICA_OK;
   mica__text_slot *slot = &d->slots[first];
   mica__decoding *work = slot->work;
-  /* Parts begin at multiples of their length, even if reading begins later: equal prompts have equal parts. */
+  /* A part ends at a multiple of d->part. So equal prompts are divided into equal parts, whether or not a prefix was
+   * found in the caches. */
   const int64_t to = (slot->held / d->part + 1) * d->part, end_at = to < work->prompt ? to : work->prompt;
   const int64_t count = end_at - slot->held;
   MICA_TRY(mica__decoder_read_part(d, first, work->ids + slot->held, count, slot->held));
@@ -190,8 +194,9 @@ static bool goes_on(const mica__text_slot *slot) {
   return slot->work && slot->held >= slot->work->prompt && slot->work->count > slot->held;
 }
 
-/* The row of a slot. A slot without a token reads token 0 after the tokens that it holds: that position is written
- * again before it is read, and its query sees fewer keys than one at the end of the context. */
+/* The row of a slot. A slot without a token runs too if the step needs more rows: it reads token 0 at the position
+ * after its last token. This is harmless, because that position is overwritten before any token attends to it. It is
+ * also cheap: attention reads fewer keys than at the end of the context. */
 static mica__decoder_row row_of(const mica_decoder *d, int32_t s) {
   const mica__text_slot *slot = &d->slots[s];
   return (mica__decoder_row){s, goes_on(slot) ? slot->work->ids[slot->held] : 0, (int32_t)slot->held};

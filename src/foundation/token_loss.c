@@ -1,9 +1,10 @@
-/* The loss of the next token in pieces. Logits of a vocabulary of 49,152 in f32 take 192 KiB per token, so that logits,
- * their gradient and its operands would need more memory than all else in training an adapter.
+/* The loss of the next token, computed in pieces of a sequence. The f32 logits for a vocabulary of 49,152 take 192 KiB
+ * per token. With their gradient and its operands, they would need more memory than everything else in training an
+ * adapter.
  *
- * The gradient of a piece is computed right after its loss, g = d loss / d x. Then the piece's logits are dead, and
- * nothing is computed twice. The backward pass meets the term sum(x stop(g)), whose gradient is g; the loss that is
- * reported is the sum of the pieces' losses. */
+ * So the gradient of a piece's loss with respect to its features, g = d loss / d x, is computed right after the loss.
+ * After that the piece's logits are not needed any more, and nothing is computed twice. The backward pass sees only the
+ * term sum(x stop(g)), whose gradient is g. The reported loss is the sum of the pieces' losses. */
 #include "foundation/build.h"
 
 #include "ir/graph.h"
@@ -75,7 +76,8 @@ mica_value mica__build_token_loss(mica_nn *nn, const mica_foundation *model, mic
   *counted = (mica_value){0};
   if (mica_graph_status(graph) != MICA_OK || shape.rank != 3) return *counted;
   if (most < shape.dim[1]) take_counted(graph, most, &x, &labels);
-  /* Makes the layer. Pieces use its weight; the compiler drops these unused logits. */
+  /* Creates the output layer, whose weight the pieces share. If these logits are not used, the compiler removes
+   * them. */
   mica_value whole = mica__build_logits(nn, &model->info, x, false), loss;
   const int64_t length = mica_value_shape(x).dim[1], fit = PIECE_ROWS / (batch > 0 ? batch : 1);
   const int64_t least = (length + MOST_PIECES - 1) / MOST_PIECES, steps = fit > least ? fit : least;

@@ -60,8 +60,8 @@ static mica_status check_input(const char *name, mica_value x, mica_shape wanted
 
 /* --- networks --- */
 
-/* Builds the blocks. caches: a decoder's; NULL: none. A decoder with caches but no memory uses the memory whose keys
- * and values are cached. */
+/* Builds the decoder's blocks if there is a memory (the encoder's output) or `caches` is not NULL, else the encoder's.
+ * A decoder with caches but without a memory uses the cached keys and values of the last memory. */
 static mica_value blocks(mica_nn *nn, const mica_whisper_stack *stack, mica_value x, mica_value memory,
                          const mica__whisper_caches *caches) {
   const bool causal = !mica_value_is_null(memory) || caches;

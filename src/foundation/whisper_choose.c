@@ -11,7 +11,8 @@ static void exclude_all(float *logits, const mica__whisper_tokens *tokens) {
   for (size_t i = 0; i < tokens->count; i++) logits[tokens->ids[i]] = -INFINITY;
 }
 
-/* Enforces that times come in pairs, except before the end, and do not decrease. */
+/* Excludes tokens that would break the order of times. The first time of a window stands alone. Later times come in
+ * pairs, except that the end token may follow a single time. Times do not decrease. */
 static void order_times(const mica__whisper_rules *r, const int32_t *tokens, size_t count, float *logits,
                         int64_t vocabulary) {
   const int32_t first = r->no_timestamps + 1;
@@ -52,7 +53,8 @@ int32_t mica__whisper_language(const mica__whisper_rules *r, const float *logits
   return (int32_t)best_of(logits, r->start + 1, mica__whisper_last_language(r) + 1);
 }
 
-/* The token at `draw` of the distribution of logits / temperature; the last possible one if rounding leaves none. */
+/* Selects a token from the distribution softmax(logits / temperature): the first one at which the sum of probabilities
+ * exceeds `draw`. If rounding errors keep the sum below `draw`, returns the last token that is not excluded. */
 static int64_t draw_one(const float *logits, int64_t vocabulary, int64_t best, double temperature, double draw) {
   int64_t last = best;
   double sum = 0, left;

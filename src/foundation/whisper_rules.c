@@ -66,7 +66,7 @@ static mica_status read_all(const files *f, const mica_foundation *model, mica__
                               f->vocabulary, &limit));
   MICA_TRY(mica__config_count(&f->generation, "maximum number of tokens", "max_length", "", positions, 1, INT32_MAX,
                               &r->longest));
-  /* OpenAI's English-only models have one token less. */
+  /* OpenAI's multilingual models have a vocabulary of at least 51,865 tokens; the English-only ones have 51,864. */
   MICA_TRY(mica__config_flag(&f->generation, "is_multilingual", "", f->vocabulary >= 51865, &r->multilingual));
   r->first_limit = limit < 0 ? -1 : (int32_t)limit;
   r->end = model->info.end_count ? model->info.ends[0] : -1;

@@ -1,5 +1,5 @@
-/* Whisper's features of a growing recording. A recording is padded with zeros to a window; a longer one is mirrored at
- * its ends. */
+/* Whisper's features of a growing recording. A recording shorter than a window is padded with zeros to the length of a
+ * window. The first and last frames reach beyond the ends of the recording, where the samples are mirrored. */
 #include "foundation/whisper.h"
 
 #include <mica/device.h>
@@ -93,7 +93,7 @@ static mica_status compute(mica__whisper_sound *s, int64_t count, int64_t length
 static void forget(mica__whisper_sound *s) {
   const int64_t begin = mica__whisper_sound_frames(s) * HOP - FRAME / 2;
   int64_t gone = begin - s->first_sample;
-  /* Mirrored ends read earlier samples. */
+  /* Keeps FRAME more samples, because frames at the mirrored end also read earlier samples. */
   gone = gone > FRAME ? gone - FRAME : 0;
   if (gone > s->held) gone = s->held;
   memmove(s->samples, s->samples + gone, (size_t)(s->held - gone) * sizeof *s->samples);

@@ -15,7 +15,7 @@
 #define STEP 0.02
 /* Samples from one frame to the next. */
 #define HOP 160
-/* Room for three given tokens and a chosen one. */
+/* The least number of positions that a decoder must have: room for three given tokens and a chosen one. */
 #define LEAST_POSITIONS 4
 /* The most texts that may be drawn per temperature, for one window. */
 #define MOST_TEXTS 100
@@ -43,9 +43,10 @@ struct mica_whisper {
   double no_speech; /* of the window */
 };
 
-/* --- making one --- */
+/* --- making a transcriber --- */
 
-/* The name in "<|en|>". */
+/* Sets w->language to the token, and w->language_name to the code in its name: "en" for "<|en|>". The name is empty if
+ * the token is -1. */
 static void name_language(mica_whisper *w, int32_t token) {
   const char *name = token >= 0 ? mica_tokenizer_token(w->tokenizer, token) : NULL;
   w->language = token;
@@ -165,7 +166,8 @@ double mica_whisper_seconds(const mica_whisper *w) { return w ? (double)w->pushe
 
 /* --- tokens of a window --- */
 
-/* Keeps the last tokens for later windows, fewer than half of the positions. */
+/* Appends tokens to w->past, which later windows get as context. Only the last decoder.positions / 2 - 1 tokens are
+ * kept. */
 static void remember(mica_whisper *w, const int32_t *tokens, size_t count) {
   const size_t most = (size_t)(w->sessions.sizes.decoder.positions / 2 - 1);
   if (count > most) tokens += count - most, count = most;
@@ -175,7 +177,8 @@ static void remember(mica_whisper *w, const int32_t *tokens, size_t count) {
   w->past_count += count - gone;
 }
 
-/* Reads the given tokens before the first chosen one. *position: their number. */
+/* Encodes the next window and reads the tokens that precede the transcript: the text of earlier windows if it is used,
+ * then the tokens of start, language and task. *position receives the number of these tokens. */
 static mica_status begin_window(mica_whisper *w, int32_t *position) {
   const mica__whisper_rules *r = &w->rules;
   const int64_t vocabulary = w->sessions.sizes.vocabulary;
@@ -203,7 +206,8 @@ static double time_of(const mica_whisper *w, size_t i) {
   return STEP * (w->reader.text.tokens[i] - w->rules.no_timestamps - 1);
 }
 
-/* Passes the tokens from `first` to before `end` on as a segment; from and to: seconds after the window's beginning. */
+/* Passes the tokens first to end - 1 to the caller as a segment, and remembers them for the next window. `from` and
+ * `to` are seconds after the window's beginning. */
 static mica_status give(mica_whisper *w, size_t first, size_t end, double from, double to) {
   const mica__whisper_text *t = &w->reader.text;
   const double offset = FRAME * (double)w->seek;
@@ -249,7 +253,8 @@ static size_t last_pair(const mica_whisper *w) {
   return i > 1 ? i - 1 : 0;
 }
 
-/* Passes on the segments, which pairs of adjacent times separate. *read: the frames up to the next window. */
+/* Passes the window's segments to the caller. Two adjacent times separate two segments. *read receives the number of
+ * frames after which the next window begins. */
 static mica_status give_segments(mica_whisper *w, int64_t frames, int64_t *read) {
   const size_t count = w->reader.text.count, last = last_pair(w);
   const bool ends_once = count >= 2 && !is_time(w, count - 2) && is_time(w, count - 1);
@@ -258,12 +263,13 @@ static mica_status give_segments(mica_whisper *w, int64_t frames, int64_t *read)
   if (last == 0) return give_all(w, frames);
   for (size_t i = 1; i <= last; i++) {
     if (!is_time(w, i - 1) || !is_time(w, i)) continue;
-    /* As in transformers, the last segment contains both times. */
+    /* As in transformers, the last segment contains both of the times at its end. */
     MICA_TRY(give(w, first, i + (i == last && !ends_once), time_of(w, first), time_of(w, i - 1)));
     first = i;
   }
   if (ends_once) return give(w, first, count, time_of(w, first), time_of(w, count - 1));
-  /* The next window reads the part after the last pair again. */
+  /* The text after the last two adjacent times is incomplete. The next window begins at the first of these two times
+   * and reads that text again. */
   const int64_t next = 2 * (int64_t)(w->reader.text.tokens[last - 1] - w->rules.no_timestamps - 1);
   if (next > 0) *read = next;
   return MICA_OK;

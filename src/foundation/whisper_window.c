@@ -15,7 +15,7 @@
 /* --- texts that repeat themselves --- */
 
 #if MICA_WITH_DEFLATE
-/* zlib's default */
+/* zlib's default level */
 #define LEVEL 6
 
 mica_status mica__whisper_compression(const char *text, size_t bytes, double *ratio) {
@@ -75,7 +75,7 @@ static mica_status compress(mica__whisper_reader *r, size_t words, mica__whisper
   return status;
 }
 
-/* Determines if the text so far ends in a repetition and compresses too well. */
+/* Sets *repeats to true if the text so far ends in a repetition and its compression ratio is above the limit. */
 static mica_status look_for_repetition(mica__whisper_reader *r, mica__whisper_text *t, bool *repeats) {
   const size_t words = take_words(r, t);
   *repeats = mica__whisper_repeats(r->texts, words);
@@ -87,7 +87,7 @@ static mica_status look_for_repetition(mica__whisper_reader *r, mica__whisper_te
   return MICA_OK;
 }
 
-/* Uniform in [0, 1); depends only on the seed and the position of the draw. */
+/* A random number, uniform in [0, 1). It depends only on the seed and the arguments, not on earlier draws. */
 static double draw_at(const mica__whisper_reader *r, int64_t seek, double temperature, int32_t number, size_t token) {
   uint32_t c[4] = {(uint32_t)seek, (uint32_t)((uint64_t)seek >> 32), (uint32_t)token,
                    (uint32_t)number << 8 | (uint32_t)(10 * temperature + 0.5)};
@@ -103,7 +103,7 @@ typedef struct attempt {
   bool last;      /* no other attempt follows, so the text is not cut short */
 } attempt;
 
-/* Chooses tokens until the end token, the last position, or a repetition. */
+/* Chooses tokens until the end token, the last position, the maximum number of tokens, or a repetition. */
 static mica_status choose_text(mica__whisper_reader *r, const attempt *p, mica__whisper_text *t) {
   enum { PERIOD = 16 };
   const int64_t vocabulary = r->sessions->sizes.vocabulary, positions = r->sessions->sizes.decoder.positions;

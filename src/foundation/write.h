@@ -16,10 +16,12 @@ typedef struct mica__written_tensor {
   const mica_weight_entry *const *parts; /* experts in a folder: one entry per expert, `entry` is the first */
   char name[64];
   mica_shape shape;
-  mica__named_tensor joint; /* joint experts of a folder, whose order is not GGUF's; entry NULL: none */
+  mica__named_tensor joint; /* all experts of a folder in one tensor, whose elements are not in GGUF's order;
+                             * joint.entry is NULL for other tensors */
   bool transposed;          /* the folder has (columns, rows) */
   double add;               /* is added to each number */
-  int64_t head_size;        /* rows of a head become pairs; 0: order unchanged */
+  int64_t head_size;        /* size of a head whose rows are reordered from halves to rotary pairs; 0: order
+                             * unchanged */
 } mica__written_tensor;
 
 /* Calls `visit` for each tensor of the model's folder that its network uses; stops at a failure. */
