@@ -1,5 +1,6 @@
-/* Writes TensorBoard's event files: TensorFlow's records (length, its checksum, content, its checksum), each an Event
- * message of protocol buffers. No package of Debian 12 has the schema, so messages are encoded by hand (events.h). */
+/* Writes TensorBoard's event files: TensorFlow's records. A record is a length with its checksum, then a content with
+ * its checksum. The content is an Event message of protocol buffers. No package of Debian 12 has the schema, so
+ * messages are encoded by hand (events.h). */
 #include "io/events.h"
 #include "base/file.h"
 #include "base/text.h"

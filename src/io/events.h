@@ -12,7 +12,8 @@ enum { MICA__PROTO_VARINT = 0, MICA__PROTO_FIXED64 = 1, MICA__PROTO_BYTES = 2, M
 void mica__proto_little_endian(mica__text *out, uint64_t value, int bytes);
 void mica__proto_varint(mica__text *out, uint64_t value);
 void mica__proto_key(mica__text *out, unsigned field, unsigned wire);
-/* Append a field: an integer; bytes, a text or a message; a double. */
+/* Append a field: mica__proto_number appends an integer, mica__proto_double a double, and mica__proto_bytes n bytes of
+ * a text or of an encoded message. */
 void mica__proto_number(mica__text *out, unsigned field, uint64_t value);
 void mica__proto_bytes(mica__text *out, unsigned field, const char *data, size_t n);
 void mica__proto_double(mica__text *out, unsigned field, double value);

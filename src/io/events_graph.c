@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* Appends a parameter's name, such as "layer1.0.weight", with '/' in place of '.', because TensorBoard draws such
- * scopes as boxes. An operation goes into the scope of the first parameter that it reads. */
+/* Appends a parameter's name with '/' in place of '.', because TensorBoard draws scopes that are separated by '/' as
+ * boxes. "layer1.0.weight" becomes "layer1/0/weight". */
 static void add_scoped(mica__text *out, const char *name, size_t n) {
   for (size_t i = 0; i < n; i++) mica__text_add_bytes(out, name[i] == '.' ? "/" : name + i, 1);
 }

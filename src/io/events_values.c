@@ -43,8 +43,13 @@ mica_status mica_events_image(mica_events *events, const char *tag, int64_t step
 
 /* --- histograms --- */
 
-/* Limits are 1e-12 1.1^k and their negatives, as in TensorFlow; 775 of them reach 1e20. Bucket BUCKETS + 1 + k ends at
- * limit k, bucket BUCKETS at 0, bucket BUCKETS - 1 - k at minus limit k. */
+/* The histogram's bucket limits, as in TensorFlow: limit k is 1e-12 1.1^k, for k from 0 to 774, which reaches 1e20.
+ * Each bucket ends at one limit:
+ *
+ *   bucket BUCKETS + 1 + k   limit k
+ *   bucket BUCKETS           0
+ *   bucket BUCKETS - 1 - k   -limit k
+ *   bucket ALL - 1           DBL_MAX */
 enum { BUCKETS = 775, ALL = 2 * BUCKETS + 2 };
 #define SMALLEST 1e-12
 
@@ -54,7 +59,8 @@ static double limit_of(int bucket) {
   return bucket > BUCKETS ? SMALLEST * pow(1.1, bucket - BUCKETS - 1) : -SMALLEST * pow(1.1, BUCKETS - 1 - bucket);
 }
 
-/* Exponents of floats, including denormals. A float with exponent e is at least 2^(e - 1) and less than 2^e. */
+/* Exponents of frexpf for floats, including denormals. A float with exponent e has an absolute value of at least 2^(e -
+ * 1) and less than 2^e. */
 enum { LEAST = -150, EXPONENTS = 128 - LEAST + 1 };
 
 /* Limits that all histograms share. */
@@ -112,8 +118,8 @@ static void count_values(const float *values, size_t count, counts *c) {
   }
 }
 
-/* Adds the buckets from the first to the last that is not empty, and the one before the first, whose limit is where the
- * first begins. */
+/* Adds the buckets from the first non-empty one to the last non-empty one. The bucket before the first one is added
+ * too, because its limit tells where the first bucket begins. */
 static void add_buckets(mica__text *out, const counts *c) {
   int first = 0, last = ALL - 1;
   mica__text limits = {0}, numbers = {0};

@@ -23,7 +23,7 @@ void mica_gguf_close(mica_gguf *file) {
   free(file);
 }
 
-/* Adds a file: mapped, or in memory if data is not NULL. */
+/* Adds a file. If `data` is not NULL, the file is the `bytes` bytes at data; otherwise it is mapped from `path`. */
 static mica_status add_part(mica_gguf *file, const char *path, const void *data, size_t bytes) {
   mica__gguf_part *parts = realloc(file->parts, (file->part_count + 1) * sizeof *parts);
   if (!parts) return mica__fail_nomem(path);
@@ -152,7 +152,7 @@ mica_status mica_gguf_open_memory(const char *name, const void *data, size_t byt
   return open_any(name, data ? data : "", bytes, file);
 }
 
-/* --- what it holds --- */
+/* --- the contents of a file --- */
 
 size_t mica_gguf_key_count(const mica_gguf *file) { return file->parts[0].key_count; }
 

@@ -1,5 +1,5 @@
-/* io/gguf.h: tensor types of the format, and one of its files, for the reader, the writer and the code that joins
- * shards. */
+/* io/gguf.h: the tensor types of GGUF, and functions for one file. A model may be split into several files (shards),
+ * which io/gguf.c joins. */
 #ifndef MICA_IO_GGUF_H
 #define MICA_IO_GGUF_H
 
@@ -68,11 +68,12 @@ bool mica__gguf_bytes(const mica__gguf_type *type, mica_shape shape, size_t *byt
 #define MICA__GGUF_ALIGNMENT 32
 #define MICA__GGUF_ALIGNMENT_KEY "general.alignment"
 
-/* Checks the text of a key or of a tensor's name: 1 to `most` bytes, UTF-8, without U+0000; else fails with `status`.
- * what: "a key", for the message. */
+/* Checks a key or the name of a tensor. It must be 1 to `most` bytes of UTF-8 without U+0000; otherwise fails with
+ * `status`. `what`, such as "a key", is for the message. */
 mica_status mica__gguf_check_name(mica_status status, const char *path, const char *what, const char *text,
                                   size_t bytes, size_t most);
-/* Reads the alignment from the value of its key; value is NULL if the file has no such key. */
+/* Reads the alignment of tensor data, in bytes, from the value of its key. If value is NULL, the file has no such key,
+ * and the alignment is MICA__GGUF_ALIGNMENT. Fails with `status` if the value is not allowed. */
 mica_status mica__gguf_alignment(mica_status status, const char *path, const mica_gguf_value *value, size_t *alignment);
 /* Lists the keys by name in *sorted, which the caller frees, also after a failure. Fails with `status` if two are
  * equal. */
@@ -91,10 +92,11 @@ typedef struct mica__gguf_part {
   mica_gguf_text *texts;      /* of all values */
   mica_gguf_value *arrays;    /* arrays within arrays */
   char *names;                /* of keys and tensors, NUL-terminated */
-  unsigned char *ordered;     /* on a big-endian host a copy of all numbers in its byte order; else NULL */
+  unsigned char *ordered;     /* on a big-endian host, a copy of all numbers in the host's byte order; else NULL */
 } mica__gguf_part;
 
-/* Parses the header of part->file, which is in memory. On failure too, mica__gguf_part_free frees what was made. */
+/* Parses the header of part->file, whose bytes are in memory. The caller calls mica__gguf_part_free later, even after a
+ * failure. */
 mica_status mica__gguf_part_read(mica__gguf_part *part);
 const mica_gguf_value *mica__gguf_part_find(const mica__gguf_part *part, const char *key);
 void mica__gguf_part_free(mica__gguf_part *part);

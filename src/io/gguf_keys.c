@@ -12,7 +12,7 @@ struct mica_gguf_keys {
 };
 
 static void free_value(mica_gguf_value *value) {
-  /* An array and its texts share one allocation. */
+  /* An array of texts and the bytes of the texts share one allocation, so one call frees both. */
   if (value->kind == MICA_GGUF_KIND_ARRAY)
     for (size_t i = 0; value->data && i < value->count; i++) free_value((mica_gguf_value *)(uintptr_t)value->data + i);
   free((void *)(uintptr_t)value->data);

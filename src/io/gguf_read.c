@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lower bounds, in bytes: a key with its value; a tensor's entry, which has name, shape, type and offset. HEADER: the
- * file's header. */
+/* Sizes in bytes. LEAST_PAIR: a key with its value is never smaller. LEAST_TENSOR: the smallest entry of a tensor,
+ * which consists of name, rank, shape, type and offset. HEADER: the file's header. */
 #define LEAST_PAIR 13
 #define LEAST_TENSOR 25
 #define HEADER 24
@@ -80,8 +80,9 @@ static mica_status read_text(cursor *c, const char *what, mica_gguf_text *text) 
   return MICA_OK;
 }
 
-/* Counts n more entries of a room as taken; *first is the index of the first of them. MICA_E_FORMAT: the room, which
- * the first pass counted, has fewer left, because the file changed. */
+/* Allots n entries of an array and adds n to *taken. *first receives the index of the first of these entries. `most` is
+ * the length of the array, as counted in the first pass. MICA_E_FORMAT: fewer than n entries are left, because the file
+ * has changed since then. */
 static mica_status take(const cursor *c, size_t *taken, size_t n, size_t most, size_t *first) {
   *first = *taken;
   if (n > most - *taken) return fail_at(c, "the file changed while it was opened");
@@ -89,7 +90,8 @@ static mica_status take(const cursor *c, size_t *taken, size_t n, size_t most, s
   return MICA_OK;
 }
 
-/* Copies a text and terminates it, in the second pass. */
+/* Copies a name to part->names and sets *kept to the copy, which ends in a NUL. The first pass only counts the
+ * bytes. */
 static mica_status keep_name(cursor *c, mica_gguf_text text, const char **kept) {
   size_t first = 0;
   MICA_TRY(take(c, &c->names, text.length + 1, c->most_names, &first));
@@ -266,7 +268,7 @@ static mica_status find_data(cursor *c, size_t alignment) {
   return MICA_OK;
 }
 
-/* --- the whole --- */
+/* --- a whole file --- */
 
 static mica_status walk(cursor *c) {
   c->at = HEADER;

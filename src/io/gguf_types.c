@@ -19,7 +19,7 @@ static const mica__gguf_type types[] = {
 #undef BLOCK_ROW
 };
 
-/* MICA_BLOCK_NONE also has a row, which is skipped. */
+/* The types in MICA_BLOCK_LIST include MICA_BLOCK_NONE, whose row has 0 bytes and is skipped. */
 const mica__gguf_type *mica__gguf_type_numbered(uint32_t number) {
   for (size_t i = 0; i < sizeof types / sizeof *types; i++)
     if (types[i].bytes && types[i].number == (int64_t)number) return &types[i];
@@ -73,7 +73,7 @@ const char *mica_gguf_kind_name(mica_gguf_kind kind) {
   return (unsigned)kind < MICA_GGUF_KIND_COUNT ? kinds[kind].name : "?";
 }
 
-/* --- what reader and writer check alike --- */
+/* --- checks that the reader and the writer share --- */
 
 mica_status mica__gguf_check_name(mica_status status, const char *path, const char *what, const char *text,
                                   size_t bytes, size_t most) {

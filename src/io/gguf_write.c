@@ -124,7 +124,8 @@ static mica_status add_tensors(writer *w, const mica_weight_entry *tensors, size
   return mica__text_status(&w->header);
 }
 
-/* Copies elements in the file's byte order on a big-endian host, except blocks; the caller frees *ordered. */
+/* Needed only on a big-endian host: copies the elements and swaps their bytes to the file's byte order. Blocks are not
+ * copied. The pieces then point to the copies. The caller frees *ordered. */
 static mica_status order_elements(const writer *w, const mica_weight_entry *tensors, size_t count, mica__bytes *pieces,
                                   unsigned char **ordered) {
   size_t bytes = 0;

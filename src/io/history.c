@@ -15,7 +15,8 @@ static const char *const fixed[] = {
 };
 #define FIXED (sizeof fixed / sizeof *fixed)
 
-/* Rows have their own arrays; in shorter rows the columns that were added later are NaN. */
+/* Each row has its own array. If columns are added later, an earlier row stays shorter, and the missing values count as
+ * NaN. */
 typedef struct row {
   double *values;
   size_t count;
@@ -155,8 +156,9 @@ static bool next_field(const char **at, const char **field, size_t *length) {
   return true;
 }
 
-/* Reads the file's column names. columns: their indices in the history, or MICA__HISTORY_MAX_COLUMNS if ignored. *known
- * becomes true if one is a fixed column. */
+/* Reads the file's column names and adds unknown ones to the history. columns[i] receives the history's index of the
+ * file's column i, or MICA__HISTORY_MAX_COLUMNS if the column is ignored. *known becomes true if the file has one of
+ * the fixed columns. */
 static mica_status read_names(const char *at, mica_history *h, size_t columns[MICA__HISTORY_MAX_COLUMNS], size_t *count,
                               bool *known) {
   const char *field = NULL;

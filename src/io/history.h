@@ -13,7 +13,7 @@
 /* mica_history_read for a NUL-terminated text. */
 mica_status mica__history_parse(const char *name, const char *text, mica_history **history);
 
-/* Drops all rows from the first one whose epoch is larger than this or missing. */
+/* Finds the first row whose epoch is missing or larger than `epoch`, and drops this row and all later ones. */
 MICA__SHARED void mica__history_cut(mica_history *history, double epoch);
 
 /* Returns the path of the file that is written. */

@@ -25,7 +25,7 @@ const mica__safetensors_type *mica__safetensors_type_of(mica_dtype dtype) {
 }
 
 bool mica__safetensors_bytes(const mica__safetensors_type *type, mica_shape shape, size_t *bytes) {
-  /* Overflow is an error even if a later dimension is 0, because the format defines the plain product. */
+  /* Overflow is an error even if a later dimension is 0, because the format multiplies the dimensions in order. */
   size_t n = type->size;
   for (int32_t i = 0; i < shape.rank; i++)
     if (!mica__mul_size(n, (uint64_t)shape.dim[i], &n)) return false;

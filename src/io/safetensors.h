@@ -47,8 +47,9 @@ const void *mica__safetensors_data(const mica_safetensors *file, size_t *bytes);
 
 #define MICA__SAFETENSORS_METADATA "__metadata__"
 /* The beginning of a header that Mica wrote; 32 digits and a quote follow. The digits are a hash of the rest of the
- * file: its first 8 bytes, the header after the quote with its blanks, and each non-empty tensor, in file order. If
- * another program rewrites the file, the header begins differently or lacks the key, and nothing is checked. */
+ * file, in file order: its first 8 bytes, the header from this quote on, the blanks after the header, and each
+ * non-empty tensor. If another program rewrites the file, the header begins differently or lacks the key, and nothing
+ * is checked. */
 #define MICA__SAFETENSORS_HASH "mica.hash"
 #define MICA__SAFETENSORS_HASHED "{\"" MICA__SAFETENSORS_METADATA "\":{\"" MICA__SAFETENSORS_HASH "\":\""
 /* The longest header that the format allows. */

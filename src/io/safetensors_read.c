@@ -14,8 +14,8 @@
 #if MICA_WITH_CJSON
 #include <cjson/cJSON.h>
 
-/* An open file. It is mapped, not read: if it is replaced by renaming, the pages stay valid; only truncation in place,
- * which no writer of the format does, would fault. */
+/* An open file. A file on disk is mapped instead of read. The pages stay valid if another file is renamed over it. Only
+ * truncation in place would cause a fault, and no writer of the format truncates in place. */
 struct mica_safetensors {
   const unsigned char *data;
   size_t size;
@@ -23,7 +23,7 @@ struct mica_safetensors {
   unsigned char *ordered; /* the elements in the order of a big-endian host, else NULL */
   cJSON *header;          /* owns the texts */
   const cJSON *metadata;
-  const cJSON **pairs; /* its items by index */
+  const cJSON **pairs; /* the items of `metadata`, without the hash, by index */
   size_t pair_count;
   mica_safetensors_entry *entries;
   const mica_safetensors_entry **by_name; /* the entries, sorted */
@@ -173,7 +173,8 @@ static bool is_blank(const char *at, const char *end) {
   return at == end;
 }
 
-/* MICA_E_FORMAT if the content differs from what Mica wrote. Blanks after the header are hashed separately. */
+/* MICA_E_FORMAT if the file has a hash of Mica and the content does not match it. A file without a hash passes. The
+ * writer hashes the blanks after the header as a piece of their own, so they are hashed separately here too. */
 static mica_status check_hash(const char *path, const mica_safetensors *file, size_t length) {
   const char *text = (const char *)file->data + 8, *end = text + length;
   const size_t before = strlen(MICA__SAFETENSORS_HASHED), digits = MICA__HASH_TEXT - 1;

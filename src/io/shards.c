@@ -153,8 +153,8 @@ static void consider(found *f, const char *name) {
   if (f->count++ == 0) mica__text_add(&f->first, name);
 }
 
-/* Chooses a file of the folder: a preferred name, else the only file with the first ending that occurs. *path stays
- * empty if there is none. */
+/* Chooses a file of the folder: the first preferred name that exists, else the only file with the first ending that any
+ * file has. *path stays empty if the folder has no such file. MICA_E_NOT_FOUND: several files have that ending. */
 static mica_status choose(const char *folder, const found *list, size_t count, mica__text *path) {
   for (size_t i = 0; i < count; i++) {
     if (!list[i].has_preferred) continue;

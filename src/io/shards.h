@@ -1,5 +1,5 @@
-/* io/shards.h: the index of a model whose tensors are in several safetensors files: {"metadata": {"total_size": 8},
- * "weight_map": {"tensor": "model-00001-of-00002.safetensors"}}. */
+/* io/shards.h: the index of a model whose tensors are in several safetensors files. An example of an index is
+ * {"metadata": {"total_size": 8}, "weight_map": {"tensor": "model-00001-of-00002.safetensors"}}. */
 #ifndef MICA_IO_SHARDS_H
 #define MICA_IO_SHARDS_H
 
@@ -33,8 +33,8 @@ const char *mica__shards_file_of(const mica__shards *shards, const char *tensor)
 /* Gets the total bytes of all tensors according to the index; false if it does not say. */
 bool mica__shards_total(const mica__shards *shards, uint64_t *bytes);
 
-/* Sets *path, empty before, to the file in a folder that mica_weights_open opens. MICA_E_NOT_FOUND says what the folder
- * contains instead. */
+/* Finds the file of a folder that mica_weights_open should open, and writes its path to *path, which must be empty.
+ * MICA_E_NOT_FOUND: the folder has no such file, or several that end alike; the message says what it contains. */
 mica_status mica__shards_in_folder(const char *folder, mica__text *path);
 
 #endif

@@ -83,7 +83,8 @@ static mica_status join_parts(mica_weights *w, const char *path) {
   return mica__weight_table_sort(MICA_E_FORMAT, &w->table, path);
 }
 
-/* Checks that the index lists every tensor with its file, and no others. */
+/* Checks that the index lists every tensor under the right file, and that every tensor in the index exists. A wrong
+ * total size is only a warning. */
 static mica_status check_index(const mica_weights *w, const char *path, const mica__shards *shards) {
   uint64_t bytes = 0, total = 0;
   for (size_t i = 0; i < w->table.count; i++) {
@@ -144,9 +145,10 @@ static mica_status open_gguf(mica_weights *w, const char *path) {
   return mica__weight_table_sort(MICA_E_FORMAT, &w->table, path);
 }
 
-/* --- any of them --- */
+/* --- files of any kind --- */
 
-/* A safetensors file has a zero byte in its first 8, since its header's length is below 2^32; a JSON text has none. */
+/* True for a JSON text. A safetensors file begins with the length of its header, 8 bytes in little-endian order. The
+ * length is below 2^32, so at least one of these bytes is 0. A JSON text contains no such byte. */
 static bool is_json(const unsigned char *data, size_t bytes) {
   for (size_t i = 0; i < bytes && i < 8; i++)
     if (data[i] == 0) return false;

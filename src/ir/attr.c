@@ -101,7 +101,7 @@ double mica__attr_number(const mica__attr *attr, const void *attrs) {
 
 /* --- as text --- */
 
-/* The number of elements of a list that are in use. */
+/* A list has room for the maximum number of axes. Returns how many of its elements an operand of this rank uses. */
 static int32_t list_count(const mica__attr *attr, int32_t rank) {
   return attr->kind == MICA__ATTR_PER_AXIS ? rank : rank > 2 ? rank - 2 : 0;
 }

@@ -51,7 +51,7 @@ typedef struct mica__attr {
   const char *name;
   mica__attr_kind kind;
   size_t offset;   /* in the struct */
-  double standard; /* default; for a list, of each element; a SHAPE defaults to the empty one, a POINTER to NULL */
+  double standard; /* the default; for a list, each element's; a SHAPE defaults to rank 0, a POINTER to NULL */
   const char *doc;
   const char *const *names; /* ENUM: the names of its values, from 0 */
 } mica__attr;
@@ -79,14 +79,14 @@ typedef struct mica__attr_list {
       .count = sizeof((const mica__attr[]){list(MICA__ATTR_ROW, label)}) / sizeof(mica__attr),                         \
       .bytes = sizeof(mica__##label##_attrs)}
 
-/* In the functions below, list may be NULL for an op without attributes; its attributes are then NULL. */
+/* An op without attributes has neither a list nor attributes: both arguments of the functions below are NULL for it. */
 
 /* *out receives a copy of the attributes, or of the defaults if attrs is NULL; the caller frees it. */
 mica_status mica__attrs_copy(const mica__attr_list *list, const void *attrs, void **out);
 void mica__attrs_set_defaults(const mica__attr_list *list, void *attrs);
 
-/* Compares the dimensions of shapes, and the bytes of the others: NaN equals itself, 0 differs from -0, and pointers
- * are equal only for equal addresses. */
+/* Compares two structs of attributes. Shapes are compared by their dimensions, attributes of all other kinds by their
+ * bytes: NaN equals itself, 0 differs from -0, and pointers are equal only for equal addresses. */
 bool mica__attrs_equal(const mica__attr_list *list, const void *a, const void *b);
 mica__hash mica__attrs_hash(mica__hash seed, const mica__attr_list *list, const void *attrs);
 

@@ -15,7 +15,8 @@ void mica__cut_points_free(mica__cut_points *p) {
 
 typedef struct sweep {
   const mica_graph *graph;
-  bool *needed, *weighted, *fed; /* by id - 1 */
+  bool *needed, *weighted, *fed; /* by id - 1. needed: one of the values `ends` or an assignment needs the value.
+                                  * weighted: the value depends on a weight. fed: the value depends on an input. */
   int32_t *used;                 /* by id - 1: the last flowing node that uses it */
 } sweep;
 
@@ -67,7 +68,8 @@ static bool can_be_cut(const mica_graph *graph, int32_t id) {
          mica_dtype_kind_of(node->type.dtype) == MICA_DTYPE_KIND_FLOAT;
 }
 
-/* Finds the cut points: one sweep over ids keeps the list of values that later nodes use. */
+/* Finds the cut points. Walks through the ids and keeps in `open` the flowing values so far that a later flowing node
+ * uses. A cut is possible where only one value is open. */
 static mica_status find_points(const sweep *s, mica__cut_points *p) {
   const int32_t all = s->graph->count;
   int32_t *open = calloc((size_t)all + 1, sizeof *open), count = 0;
@@ -144,7 +146,8 @@ mica_status mica__graph_become_input(mica_graph *graph, int32_t id, const char *
   return MICA_OK;
 }
 
-/* least[s][n]: if the first n elements are cut into s + 1 parts, the least cost of the most expensive part. */
+/* least[s][n] is the lowest possible cost of the most expensive part when the first n elements are cut into s + 1
+ * parts. from[s][n] is the first element of the last of these parts. */
 mica_status mica__cut_evenly(const double *costs, int32_t count, int32_t parts, int32_t *cuts) {
   const size_t row = (size_t)count + 1;
   double *least = calloc((size_t)parts * row, sizeof *least);

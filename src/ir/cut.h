@@ -4,8 +4,8 @@
 
 #include "ir/graph.h"
 
-/* A cut point: of all flowing values (mica__cut_points.flows) with ids up to `last`, later flowing values use only
- * `value`. */
+/* A place where the graph can be cut: between the nodes up to the id `last` and the nodes after it. `value` is the only
+ * flowing value (mica__cut_points.flows) from before the cut that flowing values after it use. */
 typedef struct mica__cut_point {
   int32_t value, last;
   double cost; /* operations since the previous point */
@@ -16,8 +16,9 @@ typedef struct mica__cut_points {
   mica__cut_point *list;
   int32_t count;
   double rest; /* operations after the last point */
-  bool *flows; /* by id - 1: the ends need it, and it depends on a weight and on an input; other values can be
-                * computed on both sides of a cut */
+  /* flows[id - 1] is true if the value `id` flows. A value flows if the values `ends` or the assignments need it, and
+   * it depends both on a weight and on an input. Every other value can be computed again on each side of a cut. */
+  bool *flows;
 } mica__cut_points;
 
 /* Finds the cut points among the nodes that the values `ends` and the assignments need. weights[id - 1] is true for
@@ -27,12 +28,13 @@ mica_status mica__graph_cut_points(const mica_graph *graph, const mica_value *en
                                    mica__cut_points *points);
 void mica__cut_points_free(mica__cut_points *points);
 
-/* Marks, by id - 1, the sources that flowing values from ids `first` to `last` need. Assumes that earlier flowing
- * values are given. */
+/* Sets sources[id - 1] for the sources that the flowing values from id `first` to id `last` need. Flowing values before
+ * `first` are assumed to be known, so their sources are not included. */
 mica_status mica__graph_sources(const mica_graph *graph, const mica__cut_points *points, int32_t first, int32_t last,
                                 bool *sources);
 
-/* Turns a node into an input with this name and the node's type, which no longer needs the nodes that computed it. */
+/* Turns a node into an input with this name, of the node's type. The nodes that computed the value are no longer its
+ * inputs. */
 mica_status mica__graph_become_input(mica_graph *graph, int32_t id, const char *name);
 
 /* Divides `count` elements into `parts` ranges so that the largest sum of costs in a range is minimal. Every range

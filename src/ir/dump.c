@@ -1,14 +1,15 @@
 #include "base/text.h"
 #include "ir/graph.h"
 
-/* conv(stride=[2, 2], pad=[1, 1]) */
+/* Adds an op with its attributes: "conv(stride=[2, 2], pad=[1, 1])". */
 static void add_op(mica__text *text, const mica_graph *graph, const mica__node *node) {
   int32_t rank = node->input_count ? mica__graph_node(graph, node->inputs[0])->type.shape.rank : 0;
   mica__text_add(text, node->op->name);
   mica__attrs_format(text, node->op->attrs, node->attrs, rank);
 }
 
-/* %5 = sum(axes=[1]) %4 -> f32 (64) 'hidden'; of several results "%5, %6 = ... -> f32 (64) 'hidden', i64 (64)" */
+/* Adds a line such as "%5 = sum(axes=[1]) %4 -> f32 (64) 'hidden'". For a node with two results the line is like "%5,
+ * %6 = top_k(...) %4 -> f32 (64) 'hidden', i64 (64)". */
 static void add_line(mica__text *text, const mica_graph *graph, int32_t id) {
   const mica__node *node = mica__graph_node(graph, id);
   char type[MICA__TYPE_TEXT];

@@ -19,20 +19,22 @@ typedef struct mica__type {
 #define MICA__TYPE_TEXT (MICA_SHAPE_TEXT + 8)
 const char *mica__type_format(mica__type type, char text[MICA__TYPE_TEXT]);
 
-/* MICA_E_OVERFLOW: a value of this type would have 2^63 elements or bytes. MICA_E_INVALID: the shape is invalid.
- * Dynamic and zero dimensions count as 1, so any product of dimensions of a checked type fits into int64_t. */
+/* MICA_E_OVERFLOW: a value of this type would have 2^63 or more elements or bytes. MICA_E_INVALID: the shape is
+ * invalid. Dynamic and zero dimensions count as 1, so any product of dimensions of a checked type fits into int64_t. */
 mica_status mica__type_check(mica__type type);
 
 bool mica__shape_is_open(mica_shape shape);
 /* True if a shape without dynamic dimensions matches `declared`. */
 bool mica__shape_fits(mica_shape shape, mica_shape declared);
-/* mica_shape_broadcast for dynamic dimensions. A dynamic dimension combined with 1 or a dynamic one stays dynamic;
- * combined with any other extent it takes that extent. */
+/* Like mica_shape_broadcast, but dimensions may be dynamic. A dynamic dimension combined with 1 or with another dynamic
+ * one stays dynamic. Combined with any other extent it takes that extent. */
 mica_status mica__shape_broadcast(mica_shape a, mica_shape b, mica_shape *out);
 
-/* The mark on the result of a builder that is composed of several ops: it says, for instance, that the value is the
- * "layer_norm" of these operands. A copy of the node has a copy of the mark. The operands are not inputs of the node,
- * so a mark keeps no value alive; if a copied graph lacks an operand, the copied node has no mark. */
+/* A builder such as mica_layer_norm may add several nodes. The mark on its last node keeps the information that the
+ * value is the "layer_norm" of these operands.
+ *
+ * A copy of the node has a copy of the mark. The operands of a mark are not inputs of the node, so a mark does not keep
+ * a value from being removed. If a copied graph lacks one of the operands, the copied node gets no mark. */
 #define MICA__MARK_INPUTS 6
 #define MICA__MARK_NUMBERS 6
 typedef struct mica__mark {
@@ -41,27 +43,32 @@ typedef struct mica__mark {
   double numbers[MICA__MARK_NUMBERS];             /* its configuration, in an order defined by the name */
 } mica__mark;
 
-/* Marks of layers: a reshape of columns (B, T, n size) to heads (B, T, n, size), and a slice that is one section of a
- * layer's columns. If the network is built with fewer columns (mica_nn_config.like), these nodes get other extents. */
+/* Two kinds of marks describe layers. "heads" is on a reshape of columns (B, T, n size) to heads (B, T, n, size).
+ * "section" is on a slice that is one section of a layer's columns. If the network is built again with fewer columns
+ * (mica_nn_config.like), these nodes get other extents. */
 #define MICA__MARK_HEADS "heads"
 #define MICA__MARK_SECTION "section"
 
-/* A node with its result 0. A value is (node, result), and every value has its own id: a node with n results takes n
- * consecutive ids. The first is the node itself. The others are entries of the op `result`, whose only input is the
- * node, so that sweeps from values to their inputs find it. A node is always added with all its results, so result k of
- * node id is id + k in every graph. */
+/* A node together with its result 0. Every value has its own id, and a node with n results takes n consecutive ids, so
+ * result k of the node with the id `id` is the value id + k in every graph.
+ *
+ * The first of these ids belongs to the node itself. The others are entries of the op `result`, whose only input is the
+ * node. Code that follows values to their inputs therefore needs no special case for them. A node is always added with
+ * all its results. */
 typedef struct mica__node {
   const mica__op *op;
   int32_t *inputs; /* ids */
   int32_t input_count;
   void *attrs; /* type as in op->attrs; owned; NULL if the op has no attributes */
   mica__type type;
-  int32_t result;   /* of an entry of the op `result`: its number, from 1 */
+  int32_t result;   /* for an entry of the op `result`: which result of the node it is, from 1; else 0 */
   void *data;       /* elements of a constant; else NULL */
   char *name;       /* may be NULL */
   int32_t assigned; /* of a parameter: id of the value assigned to it; 0: none */
-  bool checkpoint;  /* set by mica_checkpoint: the backward pass keeps this value and recomputes those before it */
-  /* number (from 1) of the mica_gradients call that recomputes it; such nodes are never merged with the originals */
+  bool checkpoint;  /* set by mica_checkpoint: this value is kept for the backward pass, which recomputes the values
+                     * before it */
+  /* number (from 1) of the mica_gradients call that recomputes this node for a backward pass; 0 for an original node. A
+   * recomputed node is never merged with its original. */
   int32_t pass;
   mica__mark *mark; /* owned; mostly NULL */
 } mica__node;
@@ -76,13 +83,14 @@ struct mica_graph {
 
 /* Entry of a value that is not null. Valid until a node is added. */
 mica__node *mica__graph_node(const mica_graph *graph, int32_t id);
-/* The number of operations that compute the value: the op's `flops`. If it has none, or the node has more than 8
- * inputs, one per element of the value for pointwise ops and reductions, and 0 for others. Dynamic dimensions count
- * as 1. */
+/* Number of arithmetic operations that compute the value, from the op's `flops`. If the op has no `flops`, or the node
+ * has more than 8 inputs, the number is one per element for pointwise ops and reductions, and 0 for other ops. Dynamic
+ * dimensions count as 1. */
 double mica__graph_flops(const mica_graph *graph, int32_t id);
-/* Infers the types of all values, by id - 1, for one sample, and for one step if the number of steps is dynamic. The
- * result of a reshape that joins samples with other axes has the rows of one sample. If an op cannot infer its types,
- * dynamic dimensions become 1. */
+/* Infers the types of all values as if dynamic dimensions were 1, which is one sample, and one step if the number of
+ * steps is dynamic. types[id - 1] receives the type of the value `id`. A reshape that joins samples with other axes
+ * then has the rows of one sample. If an op cannot infer a type, the value keeps its type, with 1 for each dynamic
+ * dimension. */
 mica_status mica__graph_single_types(const mica_graph *graph, mica__type *types);
 /* mica__graph_flops with the types that mica__graph_single_types infers. */
 double mica__graph_single_flops(const mica_graph *graph, int32_t id, const mica__type *types);
@@ -95,8 +103,8 @@ mica_value mica__graph_result(mica_value node, int32_t k);
  * calls op->infer, and checks its result with mica__type_check. */
 mica_status mica__op_infer(const mica__op *op, const mica__type *inputs, int32_t input_count, void *attrs,
                            mica__type *out);
-/* True if the dtype is in the set that a letter of op->dtypes stands for; the letter is not a digit. *text (may be
- * NULL) describes the set. */
+/* True if the dtype belongs to the set for which a letter of op->dtypes stands, such as 'f' for floating types. The
+ * letter must not be a digit. If text is not NULL, *text receives a description of the set. */
 bool mica__dtype_in(mica_dtype dtype, char letter, const char **text);
 
 /* Marks a value as result of the operation `name` on the operands, which may be null; returns it. Values that
@@ -107,21 +115,23 @@ mica_value mica__graph_mark(mica_value value, const char *name, const mica_value
  * the copy's id for each id of the original graph, 0 if there is no copy. */
 mica_status mica__mark_copy(const mica__node *node, const int32_t *map, mica__node *copy);
 
-/* Adds a node to the graph of its inputs. Checks that these are not null and belong to one graph, infers types with
- * mica__op_infer, and copies the attributes (NULL: defaults). Returns result 0. Builders and gradient rules make all
- * values that have inputs this way; mica__graph_add_source makes the others. Sticky. */
+/* Adds a node to the graph of its inputs and returns the node's result 0. Checks that the inputs are not null and
+ * belong to one graph, infers the types with mica__op_infer, and copies the attributes (NULL: defaults). After an
+ * error, returns the null value, and the graph keeps the error. Builders and gradient rules use this function for all
+ * values that have inputs, and mica__graph_add_source for the others. */
 mica_value mica__graph_add(const mica__op *op, const mica_value *inputs, int32_t input_count, const void *attrs);
 /* mica__graph_add for ops with optional operands. Null operands are omitted, so a node's inputs are always dense. Bit k
  * of the attribute INT `present`, which must be the op's first, tells whether operand k exists. The first
  * op->min_inputs operands are required. Functions that look at inputs of such a node (infer, evaluate, launch,
  * takes_strides and the like) count inputs, not operands; only op->dtypes counts operands. */
 mica_value mica__graph_add_present(const mica__op *op, const mica_value *operands, int32_t count, void *attrs);
-/* Which input of a node is operand k, if the node's attribute `present` has this value; -1 if the operand is absent. */
+/* Returns the index of the input that is operand k, for a node whose attribute `present` has this value; -1 if the
+ * operand is absent. */
 int32_t mica__present_index(int64_t present, int32_t k);
 /* Maximum number of operands of an op with optional operands. */
 #define MICA__MAX_PRESENT 32
-/* mica__graph_add with known types of all results: nothing is inferred. Returns the node's id. Returns 0 and records
- * an error if mica__type_check refuses a type, or memory is short. */
+/* Adds a node like mica__graph_add, but with given types of all results, so nothing is inferred. Returns the node's id.
+ * Returns 0 and records an error if mica__type_check refuses a type, or memory is short. */
 int32_t mica__graph_put(mica_graph *graph, const mica__op *op, const int32_t *inputs, int32_t input_count,
                         const void *attrs, const mica__type *types);
 /* Adds a node of an op without inputs, with a known type. Returns the null value after an error, or if graph is
@@ -142,9 +152,12 @@ void mica__graph_hold(mica_value parameter);
 /* True if the node is a held parameter. */
 bool mica__is_held(const mica__node *node);
 
-/* Ops that the compiler recognises by their addresses: sources, and three that are computed. full: a constant with
- * one value everywhere; needs no memory. full_like: the same in the shape of its input, which may be dynamic.
- * stop_gradient returns its input. result: a further result of its input. */
+/* Ops that the compiler recognises by their addresses. input, parameter and constant are sources.
+ *
+ *   full           a constant with one value everywhere; needs no memory
+ *   full_like      full in the shape of its input, which may be dynamic
+ *   stop_gradient  returns its input; no gradient passes through it
+ *   result         a result of its input's node other than result 0 */
 extern const mica__op mica__op_input, mica__op_parameter, mica__op_constant, mica__op_full, mica__op_full_like,
     mica__op_stop_gradient, mica__op_result;
 
@@ -154,9 +167,10 @@ double mica__full_value(const mica__node *node);
 /* Records an error (the first one stays) and returns the null value. */
 MICA__SHARED mica_value mica__graph_fail(mica_graph *graph, mica_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* mica__graph_fail with this thread's message, for a call that failed on behalf of the graph. */
+/* Like mica__graph_fail, with the last error message of this thread. Call it after another function has failed. */
 MICA__SHARED mica_value mica__graph_fail_with(mica_graph *graph, mica_status status);
-/* mica__graph_fail_with, preceded by "add(%3 'h' f32 (64, 128), %4 f32 (3)): ". The inputs are values of the graph. */
+/* Like mica__graph_fail_with, but puts the op and its inputs before the message: "add(%3 'h' f32 (64, 128), %4 f32
+ * (3)): ". The inputs must be values of the graph. */
 mica_value mica__graph_fail_at(mica_graph *graph, mica_status status, const char *op, const mica_value *inputs,
                                int32_t input_count);
 

@@ -1,4 +1,5 @@
-/* Infers types of results: the part that all ops share, which is the dtypes that op->dtypes declares. */
+/* Infers the types of results. This part is common to all ops: it checks and sets the dtypes that op->dtypes declares,
+ * and calls op->infer for the shapes. */
 #include "ir/graph.h"
 
 #include <string.h>

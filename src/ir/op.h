@@ -20,9 +20,10 @@ typedef enum mica__op_kind {
   MICA__OP_REDUCE,    /* reduces axes; attributes are mica__reduce_attrs */
   MICA__OP_VIEW,      /* a view of input 0's elements, which `view` describes: reshape, transpose, expand, slice,
                        * flip */
-  MICA__OP_SHAPE,     /* depends only on its inputs' shapes; once they are known, a constant that `evaluate` computes */
-  MICA__OP_LAUNCH,    /* queues kernels of its own (`launch`), or computes on the host (`host`, `begin`) */
-  MICA__OP_RESULT,    /* a further result of its input's node: no work */
+  /* Its value depends only on the shapes of its inputs. When these are known, `evaluate` computes it as a constant. */
+  MICA__OP_SHAPE,
+  MICA__OP_LAUNCH, /* queues kernels of its own (`launch`), or computes on the host (`host`, `begin`) */
+  MICA__OP_RESULT, /* a further result of its input's node: no work */
 } mica__op_kind;
 
 /* Attributes of a REDUCE op. */
@@ -31,9 +32,10 @@ typedef enum mica__op_kind {
   X(S, BOOL, keep, false, "the reduced axes stay, with an extent of 1")
 MICA__ATTR_STRUCT(reduce, MICA__REDUCE_ATTRS);
 
-/* How a generated kernel combines the elements of a REDUCE op. NaN is the largest value for max and argmax, the
- * smallest for min and argmin. argmax and argmin return the first of equals, in row-major order of the reduced axes.
- * JOIN_NONE: no generated kernel; rewritten into other ops, or launched. */
+/* How a generated kernel combines the elements of a REDUCE op. max and argmax treat NaN as the largest value, min and
+ * argmin as the smallest. If several elements are equal, argmax and argmin return the first one in row-major order of
+ * the reduced axes. JOIN_NONE: no kernel is generated for the op; it is rewritten into other ops or has its own
+ * launch. */
 typedef enum mica__join {
   MICA__JOIN_NONE,
   MICA__JOIN_SUM,
@@ -44,12 +46,15 @@ typedef enum mica__join {
   MICA__JOIN_ARGMIN,
 } mica__join;
 
-/* Role of an op when a session computes in 16 bits (compile/narrow.c). Pointwise ops and views follow their operands.
- */
+/* How an op behaves when a session computes in 16 bits (compile/narrow.c). Pointwise ops and views need no entry: they
+ * follow the rule of MICA__NARROWS_LATER. */
 typedef enum mica__narrows {
   MICA__NARROWS_NEVER,
-  MICA__NARROWS_FIRST, /* its operands and its result become 16-bit */
-  MICA__NARROWS_LATER, /* its result becomes 16-bit if its operands are */
+  /* 16-bit values begin at this op, such as a product: its operands are cast, and its result is 16-bit */
+  MICA__NARROWS_FIRST,
+  /* computed in 16 bits if at least one operand is computed in 16 bits already, and all its other f32 operands are
+   * weights or constants */
+  MICA__NARROWS_LATER,
 } mica__narrows;
 
 /* Maximum number of results of an op. */
@@ -57,12 +62,16 @@ typedef enum mica__narrows {
 
 /* Arguments of a gradient rule: the node's results, and the gradient of the loss with respect to each. */
 typedef struct mica__grad {
-  mica_value y;                         /* result 0 */
-  mica_value dy;                        /* null if zero, which cannot occur for ops with one result */
-  const mica_value *results, *dresults; /* of all results; dresults[k] is null if zero; at least one is not */
+  mica_value y; /* result 0 */
+  /* gradient with respect to y; null if it is zero, which is possible only for an op with several results */
+  mica_value dy;
+  /* results[k] and dresults[k] for all results. dresults[k] is null if it is zero; at least one of them is not null. */
+  const mica_value *results, *dresults;
   const mica_value *inputs;
   int32_t input_count;
-  mica_value *dinputs; /* all null at first; the rule fills them. null: no gradient, as for an integer input */
+  /* The rule writes the gradients of the inputs here; all are null at first. null means no gradient, as for an integer
+   * input. */
+  mica_value *dinputs;
 } mica__grad;
 
 /* Arguments of an evaluation on the host. All shapes are known; attributes are as `infer` left them. */
@@ -84,28 +93,32 @@ typedef struct mica__exec {
   int32_t input_count;
   mica_tensor *output;         /* result 0 */
   mica_tensor *const *outputs; /* of an op with several results: all of them; NULL for unused ones */
-  unsigned classes; /* MICA__ON_... bits of the kernel variants to use; 0: the device's own. Set by checks. */
-  /* For checks, with classes: the implementation that has a variant of this name is launched with it
-   * (mica__exec_choose). NULL: the first that takes the problem. */
+  /* MICA__ON_... bits of the kernel variants to use; checks set them. 0: the variant for the device. */
+  unsigned classes;
+  /* Used by checks, together with `classes`: launches the implementation that has a kernel variant of this name
+   * (mica__exec_choose). NULL: launches the first implementation that can solve the problem. */
   const char *variant;
   /* for checks: receives the kernels and variants that the launch uses; may be NULL */
   struct mica__launch_notes *notes;
-  /* Bit k: input k stays the same between runs (a constant, or a parameter that the session does not assign). In the
-   * prologue the op may compute anything that depends only on such inputs, into a mica__workspace_create of `prologue`.
-   * Work queued there runs before the first run, and again after such an input has changed. prologue is NULL if
-   * constant is 0. */
+  /* Bit k: input k stays the same between runs, because it is a constant or a parameter that the session does not
+   * assign.
+   *
+   * The op may compute values that depend only on such inputs once, in the prologue. It queues that work in `prologue`,
+   * and stores the values in a mica__workspace_create of `prologue`. The work runs before the first run, and again
+   * after such an input has changed. prologue is NULL if `constant` is 0. */
   uint32_t constant;
   mica_queue *prologue;
   /* Bit k: input k is a held weight (mica__is_held). It stays the same, but no copy of it may stay in memory: values
    * derived from it must not outlive the launch. Such an input is not `constant`. */
   uint32_t held;
-  /* Bit k: input k does not change before another launch that could use the same value derived from it has been
-   * recorded. The launch may lend that value to the other one (runtime/loans.h). */
+  /* Bit k: other launches may use the same value derived from input k, and input k does not change before the last of
+   * them is recorded. So this launch may lend the value to them (runtime/loans.h). */
   uint32_t lends;
 } mica__exec;
 
-/* Arguments of an op that exists only on the host. Elements are row-major, as on the device. The operands are in one
- * block of host memory, in order, at multiples of 64 bytes. Object and memory stay the same between runs. */
+/* Arguments of an op that is computed on the host and has no kernels. Elements are row-major, as on the device. The
+ * operands lie in one block of host memory, in order, each at a multiple of 64 bytes. This struct and the memory stay
+ * at the same addresses between runs. */
 typedef struct mica__host {
   const void *attrs;
   const struct mica__type *types; /* of the inputs */
@@ -116,8 +129,10 @@ typedef struct mica__host {
   void *const *outputs;
 } mica__host;
 
-/* When a step runs. BUILT: by memory and the order of building (compile/partition.h). SOON: as soon as its
- * operands exist, so that an op in two halves begins right after the launch that makes its operands, and ends late. */
+/* When a step runs. BUILT: in an order that saves memory and otherwise follows the order of building
+ * (compile/partition.h). SOON: as soon as its operands exist. An op in two halves (`begin` and `end`) uses SOON, so
+ * that its first half starts right after the launch that makes its operands, and other launches run before its second
+ * half. */
 typedef enum mica__order { MICA__ORDER_BUILT, MICA__ORDER_SOON } mica__order;
 
 /* A strided access: element (i0, i1, ...) of the output is at offset + sum i_k stride_k in the input. */
@@ -130,36 +145,44 @@ typedef struct mica__access {
 typedef struct mica__epilogue_fusion {
   const struct mica__node *node; /* the launch */
   const struct mica__node *user; /* the pointwise op, the only user of the result */
-  /* The user's other operand; NULL if it has none. access: how the user reads it, over the user's shape. */
+  /* other: the type of the user's second operand; NULL if it has none. access: how the user reads that operand, over
+   * the user's shape. */
   const struct mica__type *other;
   mica__access access;
-  /* Filled by the op: the op that does the work of both, and its attributes, in a buffer of MICA__ATTRS_MOST bytes. Its
-   * operands are node's operands, then the other one. */
+  /* The op fills these in: the op that computes both nodes at once, and its attributes, in a buffer of MICA__ATTRS_MOST
+   * bytes. Its operands are the operands of `node`, and after them the user's second operand. */
   const struct mica__op *op;
   void *attrs;
 } mica__epilogue_fusion;
 
-/* Which values of a launch may have their channels last: shape (N, S.., C) in place of (N, C, S..). Channels of inputs
- * are rounded up to whole pieces of 16 bytes (op channels_last). */
+/* Which values of a launch may have their channels last, that is the shape (N, S.., C) in place of (N, C, S..). For
+ * inputs with channels last, the number of channels is rounded up so that the channels of a position take a multiple of
+ * 16 bytes (op channels_last). */
 typedef struct mica__layouts {
-  uint32_t copies; /* bit k: the launch copies input k into this layout itself, unless it is given in it */
-  uint32_t takes;  /* bit k: it can read input k in this layout, if all inputs with a bit here are given in it */
-  bool writes;     /* it can then also write its result in this layout, and the result's channels are whole pieces */
-  int32_t addend;  /* the input that must have the result's layout; 0: none */
+  /* bit k: if input k is not given with channels last, the launch makes such a copy itself */
+  uint32_t copies;
+  /* bit k: the launch can read input k with channels last; all inputs with a bit here must then be given in this way */
+  uint32_t takes;
+  /* with such inputs, the launch can also write its result with channels last, and needs no rounding up of its
+   * channels */
+  bool writes;
+  int32_t addend; /* the input that must have the result's layout; 0: none */
 } mica__layouts;
 
-/* A graph in which an op looks for its written-out form. */
+/* A graph in which an op looks for nodes that together compute the same as the op. */
 typedef struct mica__match {
   const mica_graph *graph;
-  /* users[id - 1]: number of uses of value id by nodes, outputs and assignments. NULL while the graph is being built.
-   * The rewriter ensures that no other node needs the removed ones; an op may require more. */
+  /* users[id - 1] is the number of nodes, outputs and assignments that use the value `id`. NULL while the graph is
+   * being built. An op need not check that the nodes it replaces have no other users: the rewriter does. An op may use
+   * the numbers for stricter checks of its own. */
   const int32_t *users;
 } mica__match;
 
 /* Maximum number of operands of a match. */
 #define MICA__MATCH_INPUTS 16
 
-/* Position of an operand in the result: its element i along axis a is the result's start[a] + i step[a]. */
+/* Position of an operand within the result. Element i of the operand along axis a is element start[a] + i step[a] of
+ * the result. */
 typedef struct mica__inset {
   int64_t start[MICA_MAX_RANK], step[MICA_MAX_RANK];
 } mica__inset;
@@ -178,17 +201,24 @@ typedef struct mica__op {
 
   /* The graph side; absent in ops that no graph uses. */
   mica__op_kind kind;
-  int32_t min_inputs, max_inputs; /* with optional operands: number of required ones, which come first; number of all */
-  int32_t results;                /* number of results; 0: 1 */
-  const mica__attr_list *attrs;   /* NULL: none; functions below take the struct as a void * */
-  /* Accepted and produced dtypes, such as "n0>b": one letter per operand, the last one for all further operands, then
-   * one per result. f float, i integer, n number (both), b bool, x i32 or i64, * any; a digit: the dtype of that
-   * operand. Results: b bool, s i32, l i64, or a digit. Without '>' infer sets dtypes; NULL accepts any. Letters and
-   * digits also count absent operands of ops whose attributes begin with INT `present` (mica__graph_add_present). */
+  /* The least and the largest number of inputs. For an op with optional operands: the number of required operands,
+   * which come first, and the number of all operands. */
+  int32_t min_inputs, max_inputs;
+  int32_t results;              /* number of results; 0: 1 */
+  const mica__attr_list *attrs; /* NULL: none; functions below take the struct as a void * */
+  /* Dtypes of operands and results, such as "n0>b". Before '>' is one letter per operand; the last letter also applies
+   * to all further operands. After '>' is one letter per result.
+   *
+   *   for operands: f float, i integer, n float or integer, b bool, x i32 or i64, * any, or a digit: that operand's
+   *   for results: b bool, s i32, l i64, or a digit
+   *
+   * Without '>', `infer` sets the dtypes of results. NULL: operands may have any dtype. If the attributes begin with
+   * INT `present` (mica__graph_add_present), letters and digits also count absent operands. */
   const char *dtypes;
-  /* Infers the types of all results from the inputs' types, whose dtypes are as declared, and the attributes. Results'
-   * dtypes need not be set if they are declared. Only mica__op_infer calls it. MICA_E_SHAPE: the message names both
-   * sides. May normalise attributes (negative axes). Dynamic dimensions pass through as MICA_DYNAMIC. */
+  /* Infers the types of all results from the types of the inputs and from the attributes. Only mica__op_infer calls it,
+   * after it has checked the inputs' dtypes. It need not set dtypes of results that `dtypes` declares. It may normalise
+   * attributes, such as negative axes. Dynamic dimensions stay MICA_DYNAMIC. MICA_E_SHAPE: shapes do not fit; the
+   * message names both. */
   mica_status (*infer)(const struct mica__type *inputs, int32_t input_count, void *attrs, struct mica__type *out);
   /* Adds the nodes of the gradient; NULL: no gradient. */
   mica_status (*grad)(const mica__grad *grad);
@@ -205,40 +235,46 @@ typedef struct mica__op {
   const char *expression;
   const char *integer_expression; /* used instead if a is an integer or a bool; NULL: the same */
   mica__join join;                /* REDUCE */
-  /* POINTWISE: `scalar` computes an element in double. It is the reference, and folds constants. Other ops except
-   * views have `evaluate` instead, which computes whole tensors. The caller truncates integer results towards zero,
-   * wraps them, and replaces results that are not finite by 0; float results stay. */
+  /* POINTWISE: `scalar` computes one element in double. It is the reference in tests, and the compiler evaluates ops
+   * with constant operands by it. Other ops, except views, have `evaluate` instead, which computes whole tensors. The
+   * caller converts the results: integers are truncated towards zero and wrap, and a result that is not finite becomes
+   * 0. Float results stay as they are. */
   double (*scalar)(const double *inputs, const void *attrs);
-  /* POINTWISE of one operand: true if readers in a wider type may read the operand instead of the result. Gradients of
-   * the result then also apply to the operand. NULL: never. */
+  /* POINTWISE with one operand, such as a cast to a narrower type: true if a user that computes in a wider type may
+   * read the operand instead of the result. Gradients of the result then also apply to the operand. NULL: never. */
   bool (*is_stream)(const void *attrs);
   mica_status (*evaluate)(const mica__eval *eval);
-  /* VIEW: how the output reads input 0 if that is accessed row-major; strides may be negative. node has types and
-   * attributes of known shapes. */
+  /* VIEW: fills *access with how the output reads input 0, whose elements are in row-major order. Strides may be
+   * negative. False if strides cannot describe that. All types and attributes of the node must be known. */
   bool (*view)(const struct mica__node *node, mica_shape input, mica__access *access);
   /* LAUNCH: true if it can also do the work of a user; see mica__epilogue_fusion. The user's shape has the result's
    * number of elements and last dimension. May be NULL. */
   bool (*fuse_epilogue)(mica__epilogue_fusion *fusion);
-  /* LAUNCH: true if the user, a product of two, can move into the launch: multiplying operand *operand of the launch by
-   * the user's other operand, in the shape *shape, gives the same as multiplying the result. Fills nothing in fusion.
-   * May be NULL. */
+  /* LAUNCH: true if multiplying an operand gives the same result as multiplying the launch's result. The user is a
+   * product of the result and its other operand, which then moves before the launch. *operand receives the number of
+   * the launch's operand to multiply, and *shape the shape in which the user's other operand must be. Does not fill
+   * `fusion`. May be NULL. */
   bool (*scale)(const mica__epilogue_fusion *fusion, int32_t *operand, mica_shape *shape);
-  /* LAUNCH whose result shows each operand in a window, and *fill elsewhere: gives the window of operand k. Kernels can
-   * then read the operands, within bounds, instead of the result. NULL for other ops. */
+  /* LAUNCH whose result consists of its operands, each at a position of its own, and *fill everywhere else, such as a
+   * concatenation or a padding. Gives the position of operand k. A kernel can then read the operands themselves, within
+   * bounds, instead of the result. NULL for other ops. */
   void (*window)(const mica_graph *graph, const struct mica__node *node, int32_t k, mica__inset *window, double *fill);
-  /* True if the tree that ends in `root` computes this op. Then inputs (room for MICA__MATCH_INPUTS), *count and attrs
-   * (MICA__ATTRS_MOST bytes, defaults at first) are the op's, and its results have the types of root's. Nothing needs
-   * further results of root; see ir/pattern.h. Ops are tried in the order of ops.def, nodes from last to first, so that
-   * large forms are found before the forms inside them. NULL for ops without a written-out form. */
+  /* True if the tree of nodes that ends in `root` computes the same as this op. Then `inputs` (room for
+   * MICA__MATCH_INPUTS), *count and attrs (MICA__ATTRS_MOST bytes, defaults at first) receive the op's arguments. The
+   * op's results must have the types of root's.
+   *
+   * Called only if root's results other than result 0 are unused; see ir/pattern.h. Ops are tried in the order of
+   * ops.def and nodes from last to first, so large trees are found before smaller ones inside them. NULL: nothing is
+   * replaced by this op. */
   bool (*match)(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attrs);
   /* Like `match`, for trees of launches with fused epilogues (fuse_epilogue), if the engine's device computes them
    * faster as one. */
   bool (*match_launches)(const mica__match *match, mica_engine *engine, int32_t root, int32_t *inputs, int32_t *count,
                          void *attrs);
-  /* LAUNCH: fuses nodes that compute operands of node `root`, such as a norm, if nothing else reads them and its launch
-   * can do their work on the engine's device. inputs (room for MICA__MATCH_INPUTS), *count and attrs are the node's at
-   * first; the op changes them to the values of the fused launch. The results stay the same. Called after
-   * match_launches. May be NULL. */
+  /* LAUNCH: true if its kernel can also compute some nodes before it, such as a norm of an operand, on the engine's
+   * device. Nothing else may read these nodes. `inputs` (room for MICA__MATCH_INPUTS), *count and attrs belong to the
+   * node `root` at first. If the function returns true, it has changed them to the arguments of the fused launch. The
+   * results stay the same. Called after match_launches. May be NULL. */
   bool (*fuse_operands)(const mica__match *match, mica_engine *engine, int32_t root, int32_t *inputs, int32_t *count,
                         void *attrs);
   /* LAUNCH: queues the work. Workspace comes from the engine's pool. */
@@ -262,40 +298,44 @@ typedef struct mica__op {
   mica_status (*begin)(const mica__host *host, mica_event *ready, void **pending);
   mica_status (*end)(const mica__host *host, void *pending, mica_status failed);
   mica__order order;
-  /* LAUNCH: fills *layouts for the engine's device, and sets attributes so that the launch reads these inputs, and
-   * writes its result, with channels last. Called when epilogues are fused. Both may be NULL. */
+  /* LAUNCH: `layouts` fills *layouts for the engine's device. `set_last` sets attributes so that the launch reads the
+   * inputs with a bit in `inputs` with channels last, and writes its result with channels last if `result` is true.
+   * Both are called when epilogues are fused, and both may be NULL. */
   void (*layouts)(const struct mica__node *node, const struct mica__type *inputs, mica_engine *engine,
                   mica__layouts *layouts);
   void (*set_last)(void *attrs, uint32_t inputs, bool result);
   double (*flops)(const struct mica__node *node, const struct mica__type *inputs);
-  /* Facts for the simplifier. They are exact, also for NaN, infinities and signed zeros.
+  /* Properties for the simplifier. They are exact, also for NaN, infinities and signed zeros.
    *
    *   identity     if the output has input 0's type, it equals input 0 (cast, stop_gradient)
    *   involution   applying it twice gives the operand (neg, logical_not, bitwise_not)
    *   units        bit k: if input k is `unit` everywhere, the result is the other input, broadcast (mul and div: 1;
    *                sub: 0; add: -0.0, which is 0 for integers) */
   bool identity, involution;
-  /* True if the result is a single element: the sum of products of inputs 0 and 1, element by element in order. It is
-   * then computed together with surrounding ops. */
+  /* True if the node's result is a single element: the sum of the products of inputs 0 and 1, added in the order of the
+   * elements. A generated kernel may then compute it together with the ops around it. NULL: never. */
   bool (*is_dot)(const struct mica__node *node, const struct mica__type *inputs);
-  /* LAUNCH with `window`: the result consists only of its operands' elements. A launch copies only operands that are
-   * not already in the result's memory. */
+  /* LAUNCH with `window`: every element of the result is an element of an operand. An operand that was computed
+   * directly in the result's memory is not copied again. */
   bool composes;
-  /* recomputed by every run, even from parameters only, because it needs more memory than its operands */
+  /* Every run computes the op again, even if its operands stay the same, because its result needs more memory than they
+   * do. */
   bool transient;
-  bool kept; /* not folded if its operands are constants, because other ops match it (mica__op.match) */
+  /* not evaluated at compile time if its operands are constants, because other ops look for it (mica__op.match) */
+  bool kept;
   uint32_t units;
   double unit;
   /* POINTWISE: approximate time per element in additions; 0: 1. Cheap values with several uses are recomputed, not
    * stored. */
   int32_t cost;
   uint32_t may_alias; /* bit k: the output may overwrite input k */
-  /* LAUNCH: bit k: one result is input k with changes that the other inputs make, and has the same number of
-   * elements. The lowest set bit belongs to result 0, the next one to result 1. If both share memory (bit k of
-   * may_alias is set), the launch writes only the changes. */
+  /* LAUNCH: bit k: one result is a changed copy of input k, with the same number of elements. The other inputs say
+   * which elements change. The lowest set bit belongs to result 0, the next one to result 1. If the result shares the
+   * memory of input k (bit k of may_alias is set), the launch writes only the changes. */
   uint32_t updates;
   uint32_t takes_strides; /* LAUNCH: bit k: input k may be a view with any strides that are not negative */
-  uint32_t lends;         /* LAUNCH: bit k: values derived from input k may be shared with other such launches */
+  uint32_t lends;         /* LAUNCH: bit k: a value derived from input k may be lent to another launch with this bit
+                           * (mica__exec.lends) */
   uint32_t takes_halves;  /* LAUNCH: bit k: input k, if f32, may be given as f16 or bf16 and is converted when read */
   uint32_t fills;         /* LAUNCH: bit k: result k is written even if it is unused, and gets memory for that */
   mica__narrows narrows;

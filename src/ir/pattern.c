@@ -4,7 +4,8 @@
 
 #include <math.h>
 
-/* Constants with more elements than this are not taken for a single number. */
+/* A constant tensor with more elements than this is never recognised as one number, so that its elements need not be
+ * compared. */
 #define MOST_ELEMENTS 64
 
 bool mica__pattern_same_type(const mica_graph *graph, int32_t a, int32_t b) {

@@ -1,22 +1,23 @@
 /* ir/pattern.h: examines trees of nodes, for an op that looks for its written-out form (mica__op.match).
  *
- * Every function looks through nodes that change nothing: views that show all elements in the same shape and order, and
- * ops such as cast whose result has the type of their operand. It does not look through casts between types, transposes
- * and broadcasts. */
+ * Every function, except mica__pattern_same_type, looks through nodes that change nothing: views that show all elements
+ * in the same shape and order, and ops such as cast whose result has the type of their operand. It does not look
+ * through casts between types, transposes and broadcasts. */
 #ifndef MICA_IR_PATTERN_H
 #define MICA_IR_PATTERN_H
 
 #include "ir/graph.h"
 
-/* Returns the first node, from id on, that changes something: follows the nodes that change nothing to their
- * operand. */
+/* Follows nodes that change nothing to their operands, beginning with the node `id`. Returns the first node that
+ * changes something. */
 int32_t mica__pattern_behind(const mica_graph *graph, int32_t id);
-/* True if the node is this op with at most four operands. inputs (may be NULL) receives the operands, looked through
- * like mica__pattern_behind; 0 if absent. The caller tries both orders of an op that commutes. */
+/* True if the node is this op and has at most four operands. If inputs is not NULL, inputs[k] receives what
+ * mica__pattern_behind returns for operand k; 0 for an absent operand. If the op commutes, the caller must try both
+ * orders. */
 bool mica__pattern_op(const mica_graph *graph, int32_t id, const mica__op *op, int32_t inputs[4]);
-/* True if the value is one number everywhere, whatever its shape; also for views of such a value, and for casts between
- * floating types or of a whole number from 0 to 127, except to bool. Constants with more than 64 elements are not
- * examined. */
+/* True if all elements of the value are the same number, which *number receives. Also looks through views, casts
+ * between floating types, and casts of whole numbers from 0 to 127 to any type except bool. Constants with more than 64
+ * elements are not examined. */
 bool mica__pattern_number(const mica_graph *graph, int32_t id, double *number);
 /* True if both values have the same dtype and shape. */
 bool mica__pattern_same_type(const mica_graph *graph, int32_t a, int32_t b);
