@@ -1,4 +1,5 @@
-/* Points, their right answers, losses and found boxes of a detector (FCOS, Tian et al. 2019), all on the device. */
+/* The points of a detector, their targets and losses, and the boxes that it finds (FCOS, Tian et al. 2019). Everything
+ * is computed on the device. */
 #include "networks/detector.h"
 
 #include <mica/loss.h>
@@ -12,9 +13,9 @@
 /* A point is responsible for boxes whose farthest side is up to this many of its strides away, and more than half of
  * that. There is no lower limit for the finest stride, and no upper one for the coarsest. */
 #define REACH 6
-/* How many answers of a picture are passed to suppression. */
+/* Number of scores per picture that go to non-maximum suppression, the highest ones. */
 #define CANDIDATES 400
-/* More than any area. */
+/* In square pixels: larger than the area of any box. Used as the cost of boxes that a point is not responsible for. */
 #define FAR 1e12
 
 typedef mica__detector_points points;
@@ -72,8 +73,8 @@ static mica_value extreme(const mica_value d[4], bool largest) {
                  : mica_minimum(mica_minimum(d[0], d[1]), mica_minimum(d[2], d[3]));
 }
 
-/* sqrt(min(l, r) / max(l, r) min(t, b) / max(t, b)), with the point's distances to the four sides; 0 outside of the
- * box. */
+/* Centre-ness: sqrt(min(l, r) / max(l, r) min(t, b) / max(t, b)), where l, r, t and b are the point's distances to the
+ * sides of the box. 0 for points outside the box. */
 static mica_value centreness(const points *p, mica_value box) {
   mica_value l = mica_sub(p->x, part(box, 0)), t = mica_sub(p->y, part(box, 1));
   mica_value r = mica_sub(part(box, 2), p->x), b = mica_sub(part(box, 3), p->y);
@@ -167,8 +168,9 @@ static void find_room(const points *p, mica_value sizes, mica_value room[4]) {
 /* The score of points without a box. */
 #define NO_BOX (-1)
 
-/* Boxes (N, points, 4) clipped to the picture; sizes (N, 2): of the files; null: pictures fill their frames. Boxes
- * outside the picture have no area left; their *scores (N, points, classes) become NO_BOX. */
+/* Clips the boxes (N, points, 4) to the pictures. sizes (N, 2) are the widths and heights of the pictures' files; if
+ * sizes is null, each picture fills its frame. A box outside its picture has no area after clipping, and its *scores
+ * (N, points, classes) become NO_BOX. */
 static mica_value cut_boxes(const points *p, mica_value boxes, mica_value sizes, mica_value *scores) {
   mica_value side[4], room[4];
   if (sizes.graph) find_room(p, sizes, room);

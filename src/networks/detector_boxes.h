@@ -6,8 +6,8 @@
 
 #include <mica/metric.h>
 
-/* All boxes of a test, in pixels of the pictures' files, so that "small" and "large" mean what they do in COCO. The
- * caller frees both lists. */
+/* All boxes of a test, in pixels of the pictures' files and not of the network's input. So "small" and "large" have the
+ * same meaning as in COCO. The caller frees both lists. */
 typedef struct mica__box_lists {
   mica_true_box *truths;
   mica_found_box *found;
@@ -15,7 +15,8 @@ typedef struct mica__box_lists {
   int64_t pictures;
 } mica__box_lists;
 
-/* The true boxes of a batch: `rows` per picture, with padding, in pixels of its frame. areas, ignored: may be NULL */
+/* The true boxes of a batch: `rows` per picture, with padding, in pixels of its frame. `areas` and `ignored` may be
+ * NULL. */
 typedef struct mica__batch_boxes {
   int64_t rows;
   float *boxes, *areas;

@@ -1,4 +1,4 @@
-/* How much noise each step of a diffusion has, noisy pictures for training, and the steps of drawing. */
+/* Diffusion: the noise of each step, noisy pictures and losses for training, and the plan of steps for drawing. */
 #include "networks/diffusion.h"
 
 #include <math.h>
@@ -9,11 +9,11 @@
 /* The fractional part of the golden ratio: the fractions of its multiples lie evenly in 0 to 1. */
 #define GOLDEN 0.61803398875
 
-/* Linear: the first and the last beta of this number of steps. */
+/* Linear schedule: the first and the last beta if there are USUAL_STEPS steps. */
 #define FIRST_BETA 1e-4
 #define LAST_BETA 0.02
 #define USUAL_STEPS 1000.0
-/* Cosine: the offset, and the largest beta. */
+/* OFFSET: of the cosine schedule. MOST_BETA: the largest beta of both schedules. */
 #define OFFSET 0.008
 #define MOST_BETA 0.999
 #define PI 3.14159265358979323846
@@ -35,7 +35,8 @@ void mica__diffusion_schedule(mica__diffusion_noise noise, int64_t steps, double
   for (int64_t t = 0; t < steps; t++) kept[t] = product *= 1 - beta_of(noise, t, steps);
 }
 
-/* The time of step i of `count`: "trailing" steps of Lin et al. 2024, which begin with pure noise. */
+/* The time of step i of `count` when drawing. These are the "trailing" steps of Lin et al. 2024: the first one is the
+ * last time of the schedule, at which the picture is almost pure noise. */
 static int64_t time_of(int64_t i, int64_t steps, int64_t count) {
   return (int64_t)nearbyint((double)steps - (double)i * (double)steps / (double)count) - 1;
 }
@@ -64,8 +65,9 @@ static mica_value share_at(const double *kept, int64_t steps, mica_value time, b
   return mica_unsqueeze(mica_gather(table, time, 0), MICA_AXES(1, 2, 3));
 }
 
-/* Times (N) i32. In training they are random. In a test they are the fractions of multiples of GOLDEN, times
- * `steps`: they cover the steps evenly for any N. like: (N) f32. */
+/* Draws a time for each picture, (N) i32 from 0 to steps - 1. In training the times are random. In a test they are
+ * `steps` times the fractional parts of the multiples of GOLDEN, which cover the schedule evenly for any N. `like` is
+ * any (N) f32 and gives N. */
 static mica_value draw_times(mica_value step, mica_value like, uint64_t key, int64_t steps, bool training) {
   mica_value share;
   if (training) {

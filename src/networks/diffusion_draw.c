@@ -1,5 +1,6 @@
-/* Draws pictures from noise by DDIM (Song et al. 2021), with classifier-free guidance (Ho and Salimans 2022). One
- * session is a step for all pictures; its parameters hold the pictures, so that steps need nothing from the host. */
+/* Draws pictures from noise by DDIM (Song et al. 2021), with classifier-free guidance (Ho and Salimans 2022). A run of
+ * the session is one step for a batch of pictures; parameters hold the pictures, so that steps need nothing from the
+ * host. */
 #include "base/arith.h"
 #include "base/error.h"
 #include "networks/diffusion.h"
@@ -18,7 +19,7 @@
 
 typedef mica__diffusion_network network;
 
-/* A step of drawing `batch` pictures of `size` elements. */
+/* The session of one step for a batch of `batch` pictures with `size` elements each. */
 typedef struct sampler {
   mica_queue *queue;
   mica_graph *graph;
@@ -41,7 +42,8 @@ static mica_value entry(mica_value row, int32_t k) {
   return mica_reshape(mica_slice(row, 1, k, k + 1, 1), MICA_SHAPE(1, 1, 1, 1));
 }
 
-/* The network's prediction, moved away from the one without a class by the factor of guidance. */
+/* The network's prediction. With guidance, the result is prediction without class + guidance * (prediction with class -
+ * prediction without class). */
 static mica_value guided(const sampler *s, const network *net, double guidance, mica_value x, mica_value time,
                          mica_value label) {
   const int64_t n = s->batch, classes = net->trained.classes;
@@ -63,7 +65,8 @@ mica_value mica__diffusion_advance(mica_value x, mica_value z, mica_value row, b
   return picture;
 }
 
-/* The pictures that follow from the predictions; the parameters receive the next noisy pictures. */
+/* Builds one step: returns the pictures that the predictions imply, and assigns the noisy pictures of the next step to
+ * the parameter that holds them. */
 static mica_value build_step(const sampler *s, const network *net, double guidance, const mica__diffusion_step *plan,
                              int64_t steps) {
   mica_value x = mica_parameter(s->graph, "diffuse.x", MICA_F32, s->shape), next = {0};
@@ -122,7 +125,7 @@ static void fill_noise(uint64_t seed, int64_t picture, int64_t size, float *nois
 
 static uint8_t byte_of(float x) { return (uint8_t)fmin(fmax(floor(127.5 * ((double)x + 1) + 0.5), 0), 255); }
 
-/* Draws one batch of the sampler's pictures, beginning with `from`. buffer: the batch's elements. */
+/* Draws the pictures from number `from` on, at most s->batch of them. `buffer` has room for the elements of a batch. */
 static mica_status draw_batch(const sampler *s, const mica__drawing *d, int64_t from, float *buffer, uint8_t *pixels) {
   const int64_t count = mica__min(s->batch, d->count - from);
   const size_t bytes = (size_t)(s->batch * s->size) * sizeof *buffer;

@@ -6,10 +6,12 @@
 #include <stdio.h>
 
 #define BLOCKS 4
-/* The mel power of any sound is above this, and the power of rounding to 16 bits is below. */
+/* Added to the loudest mel power before all powers are divided by it, so that silence is not divided by 0. It is below
+ * the power of any audible sound, and above the power of the errors of rounding to 16 bits. */
 #define LEAST_POWER 1e-7
-/* Everything this far below the loudest value counts as silence (50 dB); then the mean and the deviation of speech on
- * this scale. */
+/* Powers that are more than a factor of RANGE (50 dB) below the loudest one are treated as silence. CENTRE and
+ * DEVIATION standardise the logarithm: they are the negative mean and the deviation of log power of speech, relative to
+ * the loudest power. */
 #define RANGE 1e5
 #define CENTRE 7.0
 #define DEVIATION 3.0
@@ -37,8 +39,9 @@ mica_value mica__keywords_whole_middles(mica_value x, int64_t length) {
   return mica_mul(y, mica_cast(mica_equal(at, kept), MICA_F32));
 }
 
-/* Log mel spectra (N, 1, mels, frames), from 0 at the loudest value of a recording down to -log(RANGE), in multiples of
- * DEVIATION about CENTRE. Neither the loudness nor the surrounding zeros have an influence. */
+/* Log mel spectra (N, 1, mels, frames). The logarithm is 0 at the loudest value of a recording and at least
+ * -log(RANGE). It is then standardised: (log + CENTRE) / DEVIATION. So neither the loudness of a recording nor zeros
+ * around it change the result. */
 mica_value mica__keywords_spectra(mica_nn *nn, const mica__keywords *k, mica_value x) {
   const double rate = k->rate;
   mica_mel_config c = {.rate = rate, .mels = k->mels, .low = 20};

@@ -11,14 +11,15 @@ typedef struct mica__keywords {
   double dropout;
 } mica__keywords;
 
-/* The middle of each recording (N, T): `length` samples, with zeros around it; training shifts it by up to `shift`
- * samples. lengths (N): the valid samples of each. */
+/* Cuts out the middle of each recording (N, T): `length` samples, padded with zeros if the recording is shorter.
+ * Training shifts the middle by up to `shift` samples at random. lengths (N) are the numbers of valid samples. */
 mica_value mica__keywords_middles(mica_nn *nn, mica_value x, mica_value lengths, int64_t length, double shift);
-/* Middles of whole recordings (N, T), without lengths and random numbers, as exported models read them. A mask makes
- * the zeros around them, because ONNX does not define indices beyond the samples. */
+/* Cuts out the middle of recordings (N, T) that have no padding, without random numbers. Exported models use this.
+ * Samples beyond the ends are set to zero by a mask, because ONNX does not define gathering with indices out of
+ * range. */
 mica_value mica__keywords_whole_middles(mica_value x, int64_t length);
-/* Log mel spectra (N, 1, mels, frames), from 0 at the loudest value of a recording down, standardised. Neither the
- * loudness nor the surrounding zeros have an influence. */
+/* Log mel spectra (N, 1, mels, frames), relative to the loudest value of each recording and standardised. Neither the
+ * loudness of a recording nor zeros around it change the result. */
 mica_value mica__keywords_spectra(mica_nn *nn, const mica__keywords *k, mica_value x);
 /* The network over spectra x (N, 1, mels, frames): (N, outputs). */
 mica_value mica__keywords_build(mica_nn *nn, const mica__keywords *k, mica_value x, int64_t outputs);

@@ -12,7 +12,8 @@
 /* Keys of random numbers. */
 #define KEY UINT64_C(0x6d6f7361)
 
-/* Where the four pictures meet, (N): the far corner if a picture is left unchanged. */
+/* The corner where the four pictures meet, (N). For a picture that is left unchanged it is the lower right corner, so
+ * the other three pictures are outside. */
 typedef struct meeting {
   mica_value x, y;
 } meeting;

@@ -8,8 +8,8 @@
 typedef struct mica__mosaic_batch {
   mica_value x, boxes, label, ignored;
 } mica__mosaic_batch;
-/* Replaces a random share of the pictures by mosaics of four parts, each from another sample of the batch, and
- * combines their boxes: (N, 4 M, 4). Boxes without area do not count. */
+/* Replaces a random share of the pictures by mosaics of four parts: one from the picture itself and three from the
+ * pictures that follow it in the batch. Combines their boxes: (N, 4 M, 4). Boxes without area do not count. */
 void mica__mosaic(mica_nn *nn, double share, mica__mosaic_batch *batch);
 
 #endif

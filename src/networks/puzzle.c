@@ -5,7 +5,8 @@
 #include <mica/nodes.h>
 #include <stdlib.h>
 
-/* The weights of the share and of unlike neighbours, as in the paper. */
+/* Weights in the cost of a mask (the formula in puzzle.h): PRIOR of the term with the share, UNLIKE of unlike
+ * neighbours. */
 #define PRIOR 0.2
 #define UNLIKE (1.2 / 16)
 /* Shares are at least this far from 0 and 1. */
@@ -34,8 +35,8 @@ static mica_value saliency(mica_value gradient, int64_t blocks) {
 typedef struct rows {
   int64_t count;      /* 2^blocks */
   mica_value bits;    /* (count, blocks) f32 */
-  mica_value inside;  /* (1, 1, count) f32: what a row's unlike neighbours cost */
-  mica_value between; /* (1, count, count) f32: what two rows below each other cost */
+  mica_value inside;  /* (1, 1, count) f32: cost of the unlike neighbours within a row */
+  mica_value between; /* (1, count, count) f32: cost of the unlike neighbours between two rows, one below the other */
 } rows;
 
 static rows make_rows(mica_graph *graph, int64_t blocks) {
@@ -63,8 +64,9 @@ static rows make_rows(mica_graph *graph, int64_t blocks) {
   return r;
 }
 
-/* (N, blocks, blocks): 1 where the block is the partner's. The best masks of the rows above are known for each mask of
- * a row; from the last row the path is followed back. */
+/* Finds the best mask, (N, blocks, blocks): 1 where the block comes from the partner. Goes down row by row. For each
+ * possible mask of a row, finds the lowest cost of all rows so far and the mask of the row above that leads to it. Then
+ * goes back up from the best mask of the last row. */
 static mica_value find_mask(mica_value s, mica_value share, int64_t blocks) {
   const rows all = make_rows(s.graph, blocks);
   mica_value odds = mica_sub(mica_log(mica_affine(share, -1, 1)), mica_log(share));
@@ -99,8 +101,8 @@ void mica__puzzle_mix(mica_value gradient, mica_value share, int64_t blocks, mic
   batch->x = mica_reshape(mixed, MICA_SHAPE(MICA_DYNAMIC, shape.dim[1], shape.dim[2], shape.dim[3]));
   if (mica_value_dtype(y) != MICA_F32) {
     mica_value none =
-        mica_scalar(y.graph, mica_value_dtype(y), (double)batch->classes); /* outside, so all zeros: for samples
-                                                                            * without a class */
+        /* Label -1 (no class) becomes `classes`, which is out of range, so its one-hot row is all zeros. */
+        mica_scalar(y.graph, mica_value_dtype(y), (double)batch->classes);
     y = mica_where(mica_less(y, mica_scalar(y.graph, mica_value_dtype(y), 0)), none, y);
     y = mica_one_hot(y, batch->classes, 1, mica_scalar(y.graph, MICA_F32, 0), mica_scalar(y.graph, MICA_F32, 1));
   }

@@ -17,15 +17,17 @@ mica_value mica__puzzle_share(mica_nn *nn, uint64_t seed);
 /* The most blocks per side. */
 #define MICA__PUZZLE_MOST 8
 
-/* Mixes each picture with its partner in the batch read backwards. gradient: of the loss by the pictures. The saliency
- * of a pixel is the norm of its gradient. Pictures are cut into blocks x blocks; s_i is a block's sum of saliency,
- * scaled to mean 1 in each picture, and t_i the partner's. Of all masks z, 1 where a block comes from the partner, this
- * takes the one with the lowest
+/* Mixes each picture with its partner: picture i of N with picture N - 1 - i. `gradient` is the gradient of the loss
+ * with respect to the pictures. The saliency of a pixel is the norm of its gradient.
+ *
+ * Pictures are cut into blocks x blocks. s_i is the sum of the saliency in block i, scaled so that its mean is 1 in
+ * each picture; t_i is the same for the partner. A mask z has z_i = 1 where block i comes from the partner. The mask
+ * with the lowest value of
  *
  *   sum_i (s_i - t_i + 0.2 log((1 - share) / share)) z_i + 1.2 blocks / 16 * (number of unlike neighbours)
  *
- * row by row (Viterbi 1967). Targets become probabilities, mixed by the mask's mean. H and W must be multiples of
- * blocks. No gradient flows through the mask. */
+ * is found row by row (Viterbi 1967). Targets become probabilities, mixed in the same proportion as the blocks. H and W
+ * must be multiples of `blocks`. No gradient flows through the mask. */
 void mica__puzzle_mix(mica_value gradient, mica_value share, int64_t blocks, mica__puzzle_batch *batch);
 
 #endif

@@ -13,7 +13,8 @@ typedef struct mica__ranker {
   mica_engine *engine;
   mica_trainer *trainer;
   mica__recommender network;
-  double mean, l2; /* of ratings in training; weight of the squares that a new user is fitted with */
+  /* mean: of the ratings in training. l2: weight of the squared embedding when a new user's embedding is fitted. */
+  double mean, l2;
 } mica__ranker;
 
 /* The user of a query: an id, or 0 with the items and ratings of a new user. */
@@ -30,14 +31,16 @@ typedef struct mica__ranker_query {
 #define MICA__PAIRS 256
 mica_status mica__ranker_values(const mica__ranker *r, const mica__features *f, const mica__interaction *pairs,
                                 size_t n, float *values);
-/* Three functions that add the best items for a user. ask: in the order in which the network ranks them. ask_pairs: by
- * the values of the user, who must be known, with each item. fit: for a new user of mf, whose embedding is fitted to
- * the ratings. */
+/* Add the best items for a user to `out`.
+ *
+ *   ask        in the order in which the network ranks them
+ *   ask_pairs  by the network's value for the user, who must be known, with each item
+ *   fit        for a new user of matrix factorisation (mf): fits the user's embedding to the ratings first */
 mica_status mica__ranker_ask(const mica__ranker *r, const mica__ranker_query *a, mica__ranked *out);
 mica_status mica__ranker_ask_pairs(const mica__ranker *r, const mica__features *f, const mica__ranker_query *a,
                                    mica__ranked *out);
 mica_status mica__ranker_fit(const mica__ranker *r, const mica__ranker_query *a, mica__ranked *out);
-/* Adds the other items by the cosines between their features and the item's. */
+/* Adds the items that are most similar to `item`, by the cosine between the embeddings. */
 mica_status mica__ranker_like(const mica__ranker *r, int32_t item, mica__ranked *out);
 
 /* Sets row 0 of each table to 0: it stands for unknown users or items, and stays 0 unless a sample refers to it. */

@@ -14,7 +14,8 @@
 
 /* Added to a mel power before its logarithm is taken: the power of rounding to 16 bits. */
 #define LEAST_POWER 1e-7
-/* How many steps a layer before the recurrent ones reads: with 40 ms a step, most of a short word. */
+/* Number of steps that the dense layer before the recurrent layers reads. With steps of 40 ms this is 200 ms of
+ * sound. */
 #define SPAN 5
 /* The frames and frequencies that a filter covers. */
 #define WINDOW 3
@@ -32,7 +33,7 @@ mica__strings_time mica__recogniser_time(const recogniser *l, double tail) {
   return t;
 }
 
-/* The number of positions that attention reads, its own included. */
+/* The number of positions that a query attends to, its own included; at least 2. */
 static int64_t window_of(const recogniser *l) {
   const mica__strings_time t = mica__recogniser_time(l, 0);
   const double steps = l->context * t.rate / (double)t.stride;
@@ -126,7 +127,8 @@ static mica_value front(mica_nn *nn, const recogniser *l, mica_value x) {
   return mica_transpose(mica_relu(mica_nn_batch_norm(nn, "norm", x, NULL)), MICA_AXES(0, 2, 1));
 }
 
-/* The output of a recurrent layer is added to its input, so that letters can be learned without it at first. */
+/* The output of a recurrent layer is added to its input. So at first the network can learn letters without the
+ * layer. */
 static mica_value recurrent(mica_nn *nn, const recogniser *l, mica_value x, mica_value *states) {
   for (int64_t k = 0; k < l->layers; k++) {
     char name[16];
@@ -140,7 +142,8 @@ static mica_value recurrent(mica_nn *nn, const recogniser *l, mica_value x, mica
   return x;
 }
 
-/* Blocks whose attention and filters read only the past, and only so much of it as a stream can keep. */
+/* Conformer blocks whose attention and filters read only the past. They read no more past steps than a stream keeps in
+ * its states. */
 static mica_value conformer(mica_nn *nn, const recogniser *l, int64_t window, mica_value x, mica_value *states) {
   mica_conformer_config c = {
       .self = {.heads = l->heads, .causal = true, .window = window, .positions = MICA_POSITIONS_KIND_ROTARY},

@@ -1,5 +1,6 @@
-/* networks/recogniser.h: networks that read sound in steps and answer a letter in each. They never look ahead, and
- * their convolutions are not padded in time, so that a recording in parts gives the same result as in one piece. */
+/* networks/recogniser.h: networks that read sound in time steps and predict a letter or "no letter" for each step. They
+ * never look ahead, and their convolutions are not padded in time, so a recording that is given in parts yields the
+ * same result as in one piece. */
 #ifndef MICA_NETWORKS_RECOGNISER_H
 #define MICA_NETWORKS_RECOGNISER_H
 
@@ -31,13 +32,14 @@ mica_status mica__recogniser_check(const mica__recogniser *l);
 
 /* Log mel spectra (N, mels, frames) of x (N, samples), the first stage of the network. */
 mica_value mica__recogniser_spectra(const mica__recogniser *l, mica_value x);
-/* Logits (N, steps, classes) f32 for x (N, samples). states, unless NULL: what a stream (N is 1) has kept from the
- * samples before x; it is replaced by what the stream keeps after x. */
+/* Logits (N, steps, classes) f32 for the samples x (N, samples). For a stream (N is 1), states[k] is what the stream
+ * has kept from the samples before x, and is replaced by what it keeps after x. states is NULL for whole recordings. */
 mica_value mica__recogniser_build(mica_nn *nn, const mica__recogniser *l, mica_value x, int64_t classes,
                                   mica_value *states);
 
-/* Turns code points (N, S) i32 into classes: the number of letters, which ascend, up to the code point. So the first
- * letter has class 1, and a code point below it 0. */
+/* Turns code points (N, S) i32 into classes. `letters` are in ascending order, and a code point's class is the number
+ * of letters that are not above it. So letters[0] has class 1, letters[1] class 2, and a code point below letters[0]
+ * class 0. */
 mica_value mica__letters_as_classes(mica_value tokens, const int32_t *letters, int64_t count);
 
 /* A value that a stream keeps; zeros at the beginning. */

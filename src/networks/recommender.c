@@ -43,7 +43,8 @@ static mica_value squares_of(const mica__recommender_sides *s, mica_value items,
 
 /* --- the order of all items --- */
 
-/* Scores (N, V); items that must not be recommended get NEVER: the ids of the column "seen", including 0. */
+/* Sets the scores (N, V) of items that must not be recommended to NEVER. These are the items whose ids are in the
+ * column `seen`, which also contains 0, the id of unknown items. */
 static mica_value mask_seen(mica_value scores, mica_value seen) {
   if (mica_value_is_null(seen)) return scores;
   mica_value never = mica_full_like(mica_cast(seen, MICA_F32), NEVER);
@@ -60,8 +61,8 @@ static void output_ranked(mica_value scores, int64_t items, mica_objective *out)
 
 /* --- ratings --- */
 
-/* What the network answers to each pair of a batch, (N), before the mean is added. *squares receives what l2 adds to
- * the loss; it stays as it was if l2 is 0, and in a test. */
+/* The network's score of each pair of a batch, (N), before the mean is added. If r->l2 is above 0 in training, *squares
+ * receives the term that l2 adds to the loss. Otherwise, and for neumf, it is left unchanged. */
 static mica_value score_pairs(mica_nn *nn, const recommending *r, const mica_batch_values *batch, mica_value *squares) {
   const mica__user_values user = user_of(r, batch);
   mica_value items = mica_batch_value(batch, "item");
@@ -137,13 +138,15 @@ void mica__recommending_pairs(mica_nn *nn, const recommending *r, const mica_bat
 
 /* --- choices, in training --- */
 
-/* Scores (N, V) of all items as classes, without the item that stands for all unknown ones. */
+/* Scores (N, V) of all items as an answer with one class per item. Item 0, which represents all unknown items, is left
+ * out. */
 static mica_answer answer_of(mica_value scores, mica_value weight) {
   return (mica_answer){
       .kind = MICA_ANSWER_KIND_CLASSES, .value = mica_slice(scores, 1, 1, MICA_END, 1), .weight = weight};
 }
 
-/* Compares the next item at each position with drawn ones; positions without a next item count for nothing. */
+/* At each position of a window, compares the item that follows with randomly drawn items. Positions after the last item
+ * have weight 0. */
 static void losses_of_windows(mica_nn *nn, const recommending *r, const mica_batch_values *batch, mica_objective *out) {
   mica_value tokens = mica_batch_value(batch, "tokens");
   const mica__user_values user = {.history = mica_slice(tokens, 1, 0, r->network.context, 1)};
@@ -176,8 +179,9 @@ static mica_value scores_of(mica_nn *nn, const recommending *r, mica__user_value
   return mica_gather_elements(scores, items, 1);
 }
 
-/* The loss of pairs and of items that are drawn for each. neumf: the pair should be true and the drawn ones false;
- * mf: the pair should score above the drawn ones (Rendle et al. 2009). */
+/* The loss of the pairs of a batch, with other items drawn for each pair. For neumf it is binary cross entropy: the
+ * pair is a positive example and the drawn items are negative ones. For mf it is BPR (Rendle et al. 2009), which is low
+ * if the pair scores higher than the drawn items. */
 static mica_value loss_of_pairs(mica_nn *nn, const recommending *r, mica__user_values user, mica_value items,
                                 mica_objective *out) {
   const double l2 = r->l2;
@@ -217,7 +221,8 @@ static mica_value loss_of_choices(mica_nn *nn, const recommending *r, const mica
 
 /* --- choices, in tests --- */
 
-/* Makes k numbers 1 / log2(j + 2), and k + 1 partial sums of them; false if memory is short. */
+/* *gains receives the k numbers 1 / log2(j + 2) of DCG. *sums receives k + 1 numbers; number n is the sum of the first
+ * n gains. False, with an error in the graph, if memory is short. */
 static bool make_gains(mica_graph *graph, int64_t k, mica_value *gains, mica_value *sums) {
   float *numbers = malloc((size_t)(2 * k + 1) * sizeof *numbers);
   if (!numbers) {
@@ -277,7 +282,8 @@ mica_value mica__recommending_scores(mica_nn *nn, const recommending *r, const m
 
 void mica__recommending_choices(mica_nn *nn, const recommending *r, const mica_batch_values *batch,
                                 mica_objective *out) {
-  /* Columns of training, also for a teacher. An opened run is not trained and has only the columns of tests. */
+  /* With the columns of training, computes the loss; a teacher is also given batches with these columns. A run that is
+   * only opened, and not trained, gets only batches with the columns of tests. */
   if (mica_batch_has(batch, "tokens") || mica_batch_has(batch, "item")) {
     if (mica__recommender_is_sequential(&r->network))
       losses_of_windows(nn, r, batch, out);

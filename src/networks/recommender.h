@@ -1,4 +1,4 @@
-/* networks/recommender.h: what recommenders (nn/zoo/recommender.h) learn, and how rankings are measured.
+/* networks/recommender.h: losses and outputs of recommenders (nn/zoo/recommender.h), and measures of rankings.
  * data/interactions makes the batches. */
 #ifndef MICA_NETWORKS_RECOMMENDER_H
 #define MICA_NETWORKS_RECOMMENDER_H
@@ -13,18 +13,22 @@ typedef struct mica__recommending {
   bool clicks;                    /* pairs are clicks or not; else they are ratings */
   double mean;                    /* of ratings in training, or the share of clicks */
   const double *range;            /* of ratings: least and most; NULL: any */
-  double l2;                      /* weight of the squares of the rows that pairs read; 0: none */
+  double l2;                      /* weight of the squared norm of the table rows that a pair reads, in the loss; 0:
+                                   * none */
   mica_negative_config negatives; /* how items are drawn that a user did not choose */
-  bool taught;                    /* a teacher compares scores of all items */
+  bool taught;                    /* a teacher is used, which needs the scores of all items */
   int64_t top;                    /* how many items of a ranking the metrics look at */
 } mica__recommending;
 
-/* Ratings and clicks: outputs "value", a number for each pair of the columns "user" and "item", and the loss if there
- * is a column "label"; without items, "all", a number for each item, except for dlrm, which is asked in pairs. */
+/* Ratings and clicks. If the batch has the column "item", outputs "value", a number for each pair of the columns "user"
+ * and "item". If it also has the column "label", computes the loss. Without the column "item", outputs "all", a number
+ * for every item; dlrm cannot do that and must be given pairs. */
 void mica__recommending_pairs(mica_nn *nn, const mica__recommending *r, const mica_batch_values *batch,
                               mica_objective *out);
-/* Choices: the loss of windows ("tokens") or single items ("item") in training; measures of held-out items ("held") in
- * a test; else outputs "ranked" and "scores", at most 256 items in descending order. */
+/* Choices of items. The columns of the batch decide what is computed:
+ * - with "tokens" (windows) or "item" (single items), as in training: the loss,
+ * - else with "held" (the items held out for a test): how these items are ranked,
+ * - else the outputs "ranked" and "scores", which are at most 256 items in descending order of their scores. */
 void mica__recommending_choices(mica_nn *nn, const mica__recommending *r, const mica_batch_values *batch,
                                 mica_objective *out);
 /* Scores (N, V) of all items for the users of a batch. */

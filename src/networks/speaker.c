@@ -1,4 +1,4 @@
-/* The network that speaks, what it learns, and the network that tells voices apart. */
+/* The network that turns texts into speech, its losses, and a small network that recognises the speaker. */
 #include "networks/speaker.h"
 #include "networks/recogniser.h"
 
@@ -7,7 +7,8 @@
 #include <mica/nodes.h>
 #include <stdio.h>
 
-/* FLOOR is added to a magnitude before its logarithm is taken; then MEAN and DEVIATION of the logarithms of speech. */
+/* FLOOR is added to a magnitude before the logarithm. MEAN and DEVIATION describe the logarithms for speech, and
+ * standardise them. */
 #define FLOOR 0.01
 #define MEAN -1.0
 #define DEVIATION 2.0
@@ -15,9 +16,11 @@
 #define LEAST_POWER 1e-8
 /* Channels of the network that recognises voices. */
 #define LISTENER 32
-/* Frames should follow letters at an even pace, with this standard deviation, as a share of the text's length. */
+/* An alignment is expected to follow the text at an even pace. This is the standard deviation of a frame's position
+ * from that pace, as a share of the text's length. */
 #define WIDTH_OF_DIAGONAL 0.15
-/* The score of "no letter", so low that each frame goes to a letter. */
+/* NO_LETTER: the score of "no letter", which is so low that each frame goes to a letter. HIDDEN: subtracted from the
+ * scores of letters beyond the end of the text. */
 #define NO_LETTER -12.0
 #define HIDDEN 1e4
 /* The most frames of a letter, as log(1 + frames). */
@@ -121,7 +124,7 @@ mica__speaker_code mica__speaker_encode(mica_nn *nn, const speaker *s, const mic
   x = mica_mul(x, c.mask);
   for (int64_t i = 0; i < s->encoder_layers; i++) x = block(nn, "encoder", i, x, c.mask, s);
   c.code = mica_mul(mica_add(x, c.voice), c.mask);
-  /* Durations are learned from the letters' features without a gradient to them. */
+  /* No gradient flows from the durations back to the letters' features. */
   mica_value d = mica_stop_gradient(c.code);
   for (int64_t i = 0; i < 2; i++) d = block(nn, "duration", i, d, c.mask, s);
   d = mica_mul(mica_clip(mica_softplus(convolved(nn, "durations", d, 1, 1)), 0, LONGEST), c.mask);
@@ -131,9 +134,12 @@ mica__speaker_code mica__speaker_encode(mica_nn *nn, const speaker *s, const mic
 
 /* --- alignment --- */
 
-/* Turns scores (N, F, 1 + L) of letters into log probabilities, and lowers them for letters that are far from where a
- * frame would be at an even pace. frames (N, F, 1): positions, as shares of their text. numbers (N, 1, 1 + L): 0 for no
- * letter, then 1, 2, ... */
+/* Turns scores (N, F, 1 + L) of letters into log probabilities, and lowers the scores of letters that are far from the
+ * even pace: a frame in the middle of the recording should belong to a letter in the middle of the text.
+ *
+ *   frames   (N, F, 1): position of each frame as a share of the recording, from 0 to 1
+ *   numbers  (N, 1, 1 + L): number of each letter in the text, 1, 2, ...; 0 means no letter
+ *   lengths  (N): number of letters of each text */
 static mica_value near_diagonal(mica_value scores, mica_value frames, mica_value numbers, mica_value lengths) {
   mica_value each = mica_unsqueeze(mica_cast(lengths, MICA_F32), MICA_AXES(1, 2));
   mica_value none = mica_full_like(numbers, 0), hidden = mica_full_like(numbers, HIDDEN);
@@ -167,8 +173,8 @@ mica_value mica__speaker_align(mica_nn *nn, const speaker *s, const mica__speake
 
 /* --- frames --- */
 
-/* The position of frames in their letter, (N, 2 + 2 WAVES, F). belongs (N, F, L): how much each frame belongs to each
- * letter. */
+/* Features (N, 2 + 2 WAVES, F) of each frame's position within its letter. belongs (N, F, L) is the weight with which
+ * each frame belongs to each letter. times, starts and durations are in frames. */
 static mica_value relative(mica_value belongs, mica_value times, mica_value starts, mica_value durations) {
   mica_value list[2 + 2 * WAVES];
   mica_value least = mica_maximum(durations, mica_full_like(durations, 1));
@@ -189,7 +195,8 @@ mica__speaker_spectra mica__speaker_decode(mica_nn *nn, const speaker *s, const 
   mica_value starts = mica_sub(ends, d);
   mica_value times = mica_affine(mica_cumsum(mica_full_like(frame_mask, 1), 2, true, false), 1, 0.5);
   times = mica_transpose(times, MICA_AXES(0, 2, 1));
-  /* The frames of a letter are between its start and its end; each edge is half a frame wide. */
+  /* A letter's frames are between its start and its end. The weights change smoothly at these two times, over about one
+   * frame. */
   mica_value belongs = mica_sub(mica_sigmoid(mica_affine(mica_sub(times, starts), 4, 0)),
                                 mica_sigmoid(mica_affine(mica_sub(times, ends), 4, 0)));
   belongs = mica_mul(belongs, code->mask);
@@ -234,7 +241,8 @@ static mica_value durations_of(mica_value logits, const mica__speaker_words *wor
   *loss = mica_ctc_loss(first, positions, frames, words->lengths,
                         &(mica_ctc_config){.reduction = MICA_LOSS_REDUCTION_SUM, .zero_infinity = true});
   if (!loss->graph || mica_gradients(*loss, &first, 1, &gradient) != MICA_OK) return (mica_value){0};
-  /* The gradient of the loss is the softmax minus the probability of the letter at the frame. */
+  /* The gradient of the CTC loss with respect to the logits is the softmax minus the probability that the frame belongs
+   * to the letter. So the probability is the softmax minus the gradient. */
   mica_value there = mica_sub(mica_softmax(first, 2), gradient);
   there = mica_mul(there, mica_transpose(frame_mask, MICA_AXES(2, 0, 1)));
   return mica_stop_gradient(mica_gather_elements(mica_sum(there, MICA_AXES(0), false), positions, 1));

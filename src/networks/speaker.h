@@ -1,5 +1,6 @@
-/* networks/speaker.h: a network that speaks: convolutions over letters, their durations, and convolutions over frames
- * (FastSpeech 2, Ren et al. 2021). Frames are aligned with letters as in Badlani et al. 2021. */
+/* networks/speaker.h: a network that turns text into speech. Convolutions over the letters predict how many frames each
+ * letter takes, and convolutions over the frames predict the spectra (FastSpeech 2, Ren et al. 2021). In training,
+ * frames are aligned with letters as in Badlani et al. 2021. */
 #ifndef MICA_NETWORKS_SPEAKER_H
 #define MICA_NETWORKS_SPEAKER_H
 
@@ -12,7 +13,7 @@ typedef struct mica__speaker {
   int64_t kernel; /* odd */
   double dropout;
   int64_t speakers;
-  int64_t classes;        /* of letters; 0: none */
+  int64_t classes;        /* one per letter, and class 0 for silence and padding */
   const int32_t *letters; /* code points of the classes 1, 2, ..., ascending */
 } mica__speaker;
 
@@ -24,11 +25,13 @@ mica_stft_config mica__speaker_stft(double rate);
 #define MICA__SPEAKER_LEVEL 0.1
 /* The number of frequencies of a spectrum. */
 int64_t mica__speaker_bins(double rate);
-/* Makes recordings (N, T) equally loud, judged by the first lengths[n] samples of each. */
+/* Scales recordings (N, T) to the level MICA__SPEAKER_LEVEL. The level of recording n is measured over its first
+ * lengths[n] samples; all later ones must be 0. */
 mica_value mica__speaker_levelled(mica_value sound, mica_value lengths);
 /* The number of frames (N) of recordings, given their lengths (N) in samples. */
 mica_value mica__speaker_frames(double rate, mica_value lengths);
-/* Magnitudes are learned as (log(x + floor) - mean) / deviation. */
+/* scale converts magnitudes to the form that the network learns, (log(x + floor) - mean) / deviation; unscale converts
+ * them back. */
 mica_value mica__speaker_scale(mica_value magnitudes);
 mica_value mica__speaker_unscale(mica_value scaled);
 
@@ -44,8 +47,9 @@ mica__speaker_spectra mica__speaker_spectra_of(const mica__speaker *s, mica_valu
 /* The letter at both ends of a text: silence. */
 #define MICA__SPEAKER_SILENCE 0
 
-/* Texts and their speakers. letters (N, L) are code points; only the first lengths[n] of text n count. speakers (N); if
- * it is null, shares (N, speakers) f32 mix their voices. */
+/* Texts and their speakers. letters (N, L) are code points; letters after the first lengths[n] of text n are padding.
+ * speakers (N) gives one speaker per text. If speakers is null, shares (N, speakers) f32 gives the weights with which
+ * the speakers' voices are mixed. */
 typedef struct mica__speaker_words {
   mica_value letters, lengths, speakers, shares;
 } mica__speaker_words;
@@ -76,8 +80,9 @@ mica_value mica__speaker_listen(mica_nn *nn, const mica__speaker *s, mica_value 
 /* Adds the letter for silence at both ends of texts (N, S) of code points; only the first lengths[n] of text n count.
  * The result has no speakers. */
 mica__speaker_words mica__speaker_words_of(mica_value letters, mica_value lengths);
-/* The loss for recordings (N, T) of texts, null if the graph has failed. `spectrum` is a sum over `frames` frames:
- * the mean absolute difference of each. `duration` is a sum over `letters` letters: the absolute error, in frames. */
+/* Losses for recordings (N, T) of texts. `loss` is null if the graph has failed. `spectrum` is the sum over frames of
+ * the mean absolute difference of the spectra, and `frames` is the number of frames. `duration` is the sum over letters
+ * of the absolute error of their durations, in frames, and `letters` is the number of letters. */
 typedef struct mica__speaker_losses {
   mica_value loss, spectrum, duration, frames, letters;
 } mica__speaker_losses;

@@ -1,4 +1,4 @@
-/* Durations and waves of a speaker. */
+/* Converts a speaker's predicted durations to frames, and finishes the wave: sets its level and adds silence. */
 #include "networks/speaker_wave.h"
 #include "networks/speaker.h"
 

@@ -1,4 +1,5 @@
-/* networks/speaker_wave.h: what a speaker's answers (networks/speaker.h) become on the host. */
+/* networks/speaker_wave.h: steps of speaking that are computed on the host, from the network's output
+ * (networks/speaker.h). */
 #ifndef MICA_NETWORKS_SPEAKER_WAVE_H
 #define MICA_NETWORKS_SPEAKER_WAVE_H
 
@@ -6,7 +7,8 @@
 
 #include <stdint.h>
 
-/* Turns log(1 + frames) of letters, with silence at both ends, into frames at a speed; returns their sum. */
+/* Replaces the predicted log(1 + frames) of each letter by its number of frames at the given speed: speed 2 halves
+ * them. The first and the last letter must be silence, which is limited to 5 frames. Returns the sum of the frames. */
 double mica__speaker_time(float *durations, int64_t count, double speed);
 /* Scales a wave to the loudness of recordings, and adds silence at both ends: recognisers need some before the first
  * word. *samples is replaced, and NULL after a failure. */

@@ -1,4 +1,4 @@
-/* Copies of a network's tables on the host, what they say, and their principal components. */
+/* Copies of a network's tables on the host, rankings by them, and their principal components. */
 #include "networks/tables.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -27,7 +27,7 @@ static int integer_at(const uint8_t *q, size_t i, bool packed) {
   return bits >= half ? bits - 2 * half : bits;
 }
 
-/* Multiplies integers by the steps of their rows, or of equal pieces of a row. */
+/* Multiplies each integer by its step. A row has one step, or several steps for equal pieces of the row. */
 static mica_status dequantize(const mica_tensor *integers, const uint8_t *q, const mica_tensor *scale,
                               const float *steps, float **values, mica_shape *shape) {
   const mica_shape of = mica_tensor_shape(integers), by = mica_tensor_shape(scale);
@@ -150,7 +150,8 @@ static void centre(mica__cloud *c) {
   }
 }
 
-/* next = X^T (X v); its length is the eigenvalue once v no longer changes direction. Both have c->width numbers. */
+/* Computes next = X^T (X v) and returns its length. If v is an eigenvector of X^T X with length 1, the result is its
+ * eigenvalue. v and next have c->width numbers each. */
 static double multiply(const mica__cloud *c, const double *v, double *next) {
   double square = 0;
   memset(next, 0, c->width * sizeof *next);
@@ -164,8 +165,9 @@ static double multiply(const mica__cloud *c, const double *v, double *next) {
   return sqrt(square);
 }
 
-/* Finds the component of largest variance by power iteration from 1, 1/2, 1/3 ..., with its largest number positive,
- * and subtracts it from the rows. */
+/* Finds the component with the largest variance by power iteration. The iteration starts with the vector 1, 1/2, 1/3,
+ * ... Stores the rows' coordinates along the component, with the sign that makes its largest number positive. Then
+ * subtracts the component from the rows, so that the next call finds the next component. */
 static void take_component(mica__cloud *c, int k, double *v, double *next) {
   double length = 0, change = 1;
   size_t largest = 0;

@@ -1,10 +1,10 @@
-/* networks/tables.h: tables of a network, with a row per item, on the host. Item 0 stands for all unknown ones. */
+/* networks/tables.h: a network's tables on the host, with one row per item. Row 0 is for all unknown items. */
 #ifndef MICA_NETWORKS_TABLES_H
 #define MICA_NETWORKS_TABLES_H
 
 #include <mica/session.h>
 
-/* The rows of a layer's table as floats, also of a quantised network. The caller frees *values, also on failure. */
+/* Reads a layer's table as floats; quantised tables are dequantised. The caller frees *values, also after a failure. */
 mica_status mica__table_take(mica_queue *queue, mica_session *session, const char *table, float **values,
                              mica_shape *shape);
 
@@ -17,7 +17,7 @@ typedef struct mica__ranked {
 /* Inserts an item after those with the same score; the last one drops out if there is no room. */
 void mica__ranked_add(mica__ranked *ranked, int32_t item, float score);
 
-/* Features and biases of items: (items, width), and (items) or NULL. */
+/* Embeddings (items, width) of items, and their biases (items). bias is NULL if the network has none. */
 typedef struct mica__tables {
   float *rows, *bias;
   size_t items, width;
@@ -27,11 +27,12 @@ typedef struct mica__rated_items {
   const float *ratings;
   int64_t count;
 } mica__rated_items;
-/* The user vector that fits ratings best by least squares: width features, then the bias. Its squares are weighted
- * by l2 times the number of ratings. Ratings are fitted as differences from `mean`. */
+/* Fits a user's embedding to ratings by least squares. user[0] to user[width - 1] receive the embedding, user[width]
+ * the bias. Ratings are fitted as differences from `mean`. The squares of these numbers are added to the squared
+ * errors, multiplied by l2 and by the number of ratings. */
 mica_status mica__tables_fit(const mica__tables *tables, const mica__rated_items *rated, double mean, double l2,
                              double *user);
-/* Ranks the other items by the cosines between their features and an item's. */
+/* Ranks the other items by the cosine between their embeddings and the embedding of `item`. */
 void mica__tables_nearest(const mica__tables *tables, int32_t item, mica__ranked *out);
 
 /* Rows minus their mean, and their coordinates along two components. */

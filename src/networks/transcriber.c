@@ -17,7 +17,7 @@
 struct mica_transcriber {
   mica__transcription how;
   mica_queue *queue;
-  mica__resampler *resampler; /* NULL: the run's rate */
+  mica__resampler *resampler; /* NULL: nothing is resampled */
   int32_t given_rate;
   int64_t steps, window; /* of a chunk: its steps, and the samples that they cover */
   float *samples;        /* of the next chunk; the first `held` samples are filled */
@@ -29,7 +29,7 @@ struct mica_transcriber {
   mica__recogniser_state states[MICA__RECOGNISER_STATES];
   int64_t state_count;
   int32_t *best;  /* class of each step */
-  int32_t before; /* class of the step before these */
+  int32_t before; /* class of the last step that take_steps has read */
   /* With a beam: */
   mica_ctc_search *search; /* NULL: takes the most likely class of each step */
   float *scores;           /* (steps, classes) */
@@ -140,7 +140,8 @@ void mica_transcriber_destroy(mica_transcriber *t) {
   free(t);
 }
 
-/* Writes the labels after those already written: the stable ones or, at the end, the best ones. */
+/* Writes the labels that the search has found since the last call. If `last` is true, these are the rest of the best
+ * labels. Otherwise they are the labels that later sound cannot change. */
 static mica_status write_found(mica_transcriber *t, bool last) {
   const int64_t most = mica_ctc_search_frames(t->search);
   if (most > t->label_room) {
@@ -156,7 +157,7 @@ static mica_status write_found(mica_transcriber *t, bool last) {
   return mica__text_status(&t->text);
 }
 
-/* Writes the letters of the first steps of a computed chunk. */
+/* Writes the letters of the first `steps` steps of a computed chunk. */
 static mica_status take_steps(mica_transcriber *t, int64_t steps) {
   const mica_tensor *output = mica_session_output(t->session, 0);
   if (t->search) {

@@ -10,7 +10,7 @@
 
 /* The most hypotheses at a time, for all sources together. */
 #define AT_A_TIME 64
-/* A translation has at most this many times the source's tokens, plus this many. */
+/* A translation has at most TIMES times the number of the source's tokens, plus MORE. */
 #define TIMES 2
 #define MORE 10
 
@@ -102,7 +102,8 @@ static mica_status translate_batch(const translator *how, mica_beam_search *sear
   return MICA_OK;
 }
 
-/* The sources that have tokens before their end, in order of length; *count of them. */
+/* Lists the sources that have more than an end token, in order of length. *count receives their number. NULL: memory is
+ * short. */
 static source *sort_sources(const sources *all, size_t *count) {
   source *list = malloc((all->count + 1) * sizeof *list);
   *count = 0;

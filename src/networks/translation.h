@@ -1,4 +1,5 @@
-/* networks/translation.h: texts that a translator writes, greedily or by beams, and where it looks while it writes. */
+/* networks/translation.h: translates texts with a trained network, greedily or by beam search, and shows to which
+ * source tokens the network attends. */
 #ifndef MICA_NETWORKS_TRANSLATION_H
 #define MICA_NETWORKS_TRANSLATION_H
 
@@ -22,8 +23,8 @@ typedef struct mica__translation_sources {
   size_t count;
 } mica__translation_sources;
 
-/* What mica__translate makes of the sources: a text and its score for each. A source that is only an end token gets
- * an empty text. The caller frees them, which is not needed after a failure. */
+/* The result of mica__translate: for each source a text and its score. A source that consists only of an end token gets
+ * an empty text. The caller frees the result with mica__translations_free, which is not needed after a failure. */
 typedef struct mica__translations {
   char **texts;
   double *scores;
@@ -33,8 +34,8 @@ mica_status mica__translate(const mica__translator *translator, const mica__tran
                             double length_penalty, mica__translations *translations);
 void mica__translations_free(mica__translations *translations);
 
-/* How the decoder's last block attends from each of the `targets` ids that it reads to the source: weights (targets,
- * sources), the mean over its heads. */
+/* Computes attention weights (targets, sources): how strongly the decoder's last block attends to each source token
+ * when it reads each target token. The weights are the mean over the block's heads. */
 mica_status mica__translator_attend(const mica__translator *translator, const int32_t *source, int64_t sources,
                                     const int32_t *target, int64_t targets, float *weights);
 

@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Projections of the block, as they are passed to the network's hook. */
+/* Records the outputs of the block's query and key-value projections, which the network's hook receives while the
+ * network is built. */
 typedef struct projections {
-  const mica_nn_config *nn; /* of the translator; its hook, if any, is called first, because layers of quantised
-                             * networks have other weights */
+  /* The translator's configuration. If it has a hook, `note` calls that hook first, because a quantised network needs
+   * it to build its layers. */
+  const mica_nn_config *nn;
   char q_name[80], kv_name[80];
   mica_value q, kv; /* (1, T, C), (1, S, 2 C) */
 } projections;
