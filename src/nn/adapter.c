@@ -24,7 +24,7 @@ typedef struct layer {
 
 struct mica_adapter {
   mica_adapter_config config;
-  char *targets; /* NULL: all dense layers */
+  char *targets; /* NULL: all dense layers except "head" */
   bool given;    /* layers were named by mica_adapter_add */
   layer *layers;
   size_t count, capacity;
@@ -80,8 +80,8 @@ static layer *find(const mica_adapter *adapter, const char *name) {
   return NULL;
 }
 
-/* True if the layer is adapted. *by_name: the configuration or the given layers name it; it is not chosen by
- * default. */
+/* True if the layer is adapted. *by_name is true if the configuration or the given layers name it. It is false if no
+ * target is configured: then all dense layers except "head" are adapted. */
 static bool is_target(const mica_adapter *adapter, const char *name, bool *by_name) {
   char word[256];
   *by_name = true;
@@ -312,7 +312,7 @@ mica_status mica_adapter_freeze_base(const mica_adapter *adapter, mica_nn *nn) {
   return mica_nn_freeze(nn, "*.lora_B.weight", false, NULL);
 }
 
-/* Copies the values of a layer to or from a session. */
+/* Copies the matrix B (if `b` is true) or A of a layer to the session (if to_session is true) or from the session. */
 static mica_status move(const mica_nn *nn, mica_session *session, const layer *l, bool b, bool to_session) {
   const mica_nn_parameter_info *info = parameter_of(nn, l->name, b ? suffix_b : suffix_a);
   mica_tensor *tensor = info ? mica_session_parameter(session, info->name) : NULL;

@@ -1,5 +1,5 @@
-/* Beam search: two sessions share the caches. One reads sources; the other makes one token per hypothesis. Letters: B
- * sources, K hypotheses per source, N = B K, V tokens. */
+/* Beam search: two sessions share the caches. One reads sources; each run of the other makes one token per hypothesis.
+ * Letters: B sources, K hypotheses per source, N = B K, V tokens. */
 #include "nn/generate.h"
 
 #include "base/arith.h"
@@ -10,12 +10,13 @@
 #include <string.h>
 
 /* State of the hypotheses; both sessions use it. */
-#define TOKEN "beam.token"       /* (N) i32: the last token, which is not in the caches yet */
-#define PARENT "beam.parent"     /* (N) i32: the hypothesis whose caches this one continues */
+#define TOKEN "beam.token" /* (N) i32: the last token, which is not in the caches yet */
+/* (N) i32: the hypothesis of the previous step that this one extends, and whose caches it uses. */
+#define PARENT "beam.parent"
 #define POSITION "beam.position" /* (N) i32: number of positions in the caches */
 #define LENGTH "beam.length"     /* (B, K) i32: number of tokens of the hypothesis, including the end */
 #define SCORE "beam.score"       /* (B, K) f32: log probability */
-#define LIMIT "beam.limit"       /* (B) i32 */
+#define LIMIT "beam.limit"       /* (B) i32: maximum number of tokens of a translation */
 #define SOURCE "beam.source"     /* (B) i32: number of tokens of the source */
 
 /* Log probability of an impossible continuation. Sums of it stay finite, and below the log probability of any possible
@@ -38,7 +39,7 @@ struct mica_beam_search {
 
 /* --- graphs --- */
 
-/* Hypotheses of a step. */
+/* What is known about the hypotheses when a step chooses their next tokens. */
 typedef struct beams {
   mica_value token;         /* (B, K, 1) i32; null: no tokens yet */
   mica_value length, score; /* (B, K, 1): i32, f32 */
@@ -334,8 +335,8 @@ static bool have_ended(const mica_beam_search *s, int64_t t) {
   return true;
 }
 
-/* Runs steps until all hypotheses have ended. Each step is queued before the result of the previous one is known. *last
- * is the last valid step. */
+/* Runs steps until all hypotheses have ended. Each step is queued before the result of the previous one is known, so
+ * one step too many may run. *last receives the last step that counts. */
 static mica_status search(mica_beam_search *s, int64_t *last) {
   int64_t most = 1;
   for (int64_t b = 0; b < s->config.batch; b++) most = mica__max(most, s->short_limits[b]);
@@ -352,7 +353,8 @@ static mica_status search(mica_beam_search *s, int64_t *last) {
   }
 }
 
-/* Follows a hypothesis back from step `last` to its beginning, and collects its tokens. */
+/* Follows a hypothesis back from step `last` to its beginning, and collects its tokens. Returns the number of tokens
+ * before the first end token. */
 static int32_t trace(const mica_beam_search *s, int64_t hypothesis, int64_t last, int32_t *ids) {
   int32_t length = (int32_t)last + 1;
   for (int64_t t = last; t >= 0; t--) {

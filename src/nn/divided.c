@@ -6,8 +6,9 @@
 #include <mica/parallel.h>
 #include <string.h>
 
-/* The rank is shifted by these bits and added to seeds, so ranks draw different numbers. Replicas' draws begin at
- * multiples of 2^32 (train/phase.c), which are below 2^48. */
+/* A rank's number, shifted left by this many bits, is added to the seeds of its random numbers, so that ranks draw
+ * different numbers. Replicas of data parallelism add multiples of 2^32 to their seeds (train/phase.c); the sums stay
+ * below 2^48. */
 #define RANK_DRAWS 48
 
 static mica_communicator *ranks_of(const mica_nn *nn) { return nn->config.tensor_ranks; }
@@ -30,7 +31,8 @@ mica_value mica__nn_fan_out(mica_nn *nn, mica_value x) {
   return mica_parallel_enter(x, ranks_of(nn), nn->sums++);
 }
 
-/* Marks parameters from index `first` on as parts along their axis. */
+/* Marks the parameters from number `first` on as divided along an axis. Each section of the axis is divided among the
+ * ranks separately. */
 static void divide(mica_nn *nn, size_t first, int32_t axis, const int64_t sections[MICA__DIVISION_SECTIONS]) {
   mica__division d = {.axis = axis};
   for (int32_t s = 0; s < MICA__DIVISION_SECTIONS && sections[s] > 0; s++) d.sections[d.count++] = sections[s];

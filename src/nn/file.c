@@ -33,12 +33,12 @@ static mica_status save(const mica_nn *nn, mica_session *session, const char *pa
   return status;
 }
 
-/* True if the file's tensor has 16 bits and f32 represents it exactly. */
+/* True if the file's tensor has 16 bits and the parameter's tensor is f32, which represents it exactly. */
 static bool widens(const mica_safetensors_entry *entry, const mica_tensor *tensor) {
   return (entry->dtype == MICA_BF16 || entry->dtype == MICA_F16) && mica_tensor_dtype(tensor) == MICA_F32;
 }
 
-/* Compares the file's tensor with this one. MICA_E_FORMAT: they differ, and the message says how. */
+/* MICA_E_FORMAT: the file's tensor does not match the parameter's tensor; the message says how they differ. */
 static mica_status compare(const char *path, const char *name, const mica_safetensors_entry *entry,
                            const mica_tensor *tensor, const mica__division *d) {
   char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
@@ -107,7 +107,9 @@ static bool reads(mica__nn_extent which, const mica_nn_parameter_info *info) {
   return which == MICA__NN_WHOLE || (info->role == MICA_NN_ROLE_OPTIMIZER) == (which == MICA__NN_OPTIMISER);
 }
 
-/* Compares or fills the tensors. *missing: number of tensors missing from the file; NULL: it must have all. */
+/* If `changes` is false, compares the tensors with the file; if true, fills them from the file. *missing receives the
+ * number of tensors that the file lacks. If missing is NULL, a missing tensor is an error (found by the comparison,
+ * which comes first). */
 static mica_status take(const mica_nn *nn, mica_session *session, mica__nn_extent which, const char *path,
                         const mica_safetensors *file, bool changes, size_t *missing) {
   size_t lacking = 0;

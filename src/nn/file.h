@@ -7,8 +7,8 @@
 #include <mica/nn.h>
 
 /* Which tensors to read from a file. WEIGHTS: the network without the optimiser's state. WHOLE: everything, except
- * weights that never change (mica_nn_held.frozen). AVERAGES: the network, with the moving average of each weight
- * that has one instead of the weight. OPTIMISER: only the optimiser's state. */
+ * weights that never change (mica_nn_held.frozen). AVERAGES: the network, but a weight that has a moving average
+ * receives that average. OPTIMISER: only the optimiser's state. */
 typedef enum mica__nn_extent {
   MICA__NN_WEIGHTS,
   MICA__NN_WHOLE,
@@ -20,12 +20,12 @@ typedef enum mica__nn_extent {
  * `optimiser`. Waits until they are on the host. */
 mica_status mica__nn_collect(const mica_nn *nn, mica_session *session, bool network, bool optimiser,
                              mica__weights *parts);
-/* MICA_E_FORMAT: a tensor is missing from the file, or has another shape there, or another dtype, unless it is f16
- * or bf16 and the parameter f32. `path` is for the message. */
+/* Compares the session's parameters with the file's tensors. MICA_E_FORMAT: a tensor is missing, or has another shape
+ * or dtype. A tensor of f16 or bf16 is accepted for an f32 parameter. `path` is for the message. */
 mica_status mica__nn_compare(const mica_nn *nn, mica_session *session, mica__nn_extent which, const char *path,
                              const mica_safetensors *file);
-/* Fills the session's parameters from the file; changes none if one does not fit. *missing receives the number of
- * parameters missing from the file; NULL: it must have all. */
+/* Fills the session's parameters from the file. If any tensor does not match, fails before it changes a parameter.
+ * *missing receives the number of parameters that the file lacks; if missing is NULL, the file must have them all. */
 mica_status mica__nn_fill(const mica_nn *nn, mica_session *session, mica__nn_extent which, const char *path,
                           const mica_safetensors *file, size_t *missing);
 

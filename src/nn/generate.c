@@ -1,4 +1,4 @@
-/* Generators: two sessions share the caches. One reads prompts; the other makes one token. */
+/* Generators: two sessions share the caches. One reads prompts; each run of the other makes one token per sequence. */
 #include "nn/generate.h"
 
 #include "base/arith.h"
@@ -14,7 +14,8 @@
 #define TOKEN "generate.token"       /* (B) i32: the last token, which is not in the caches yet */
 #define POSITION "generate.position" /* (B) i32: number of positions in the caches */
 #define STEP "generate.step"         /* i64: step of random numbers */
-#define HELD "generate.held"         /* (B, V) f32 */
+/* (B, V) f32: 1 for each token that the sequence has; for the repetition penalty. */
+#define HELD "generate.held"
 
 #define BUCKETS MICA__GENERATE_BUCKETS
 
@@ -29,11 +30,11 @@ struct mica_generator {
   mica_tensor *ids[BUCKETS], *lengths; /* prompts padded to each bucket's length */
   int32_t *padded;                     /* (batch, context) */
   int32_t *history;                    /* (batch, context + 1): tokens of each sequence */
-  int64_t *counts;                     /* number of tokens in history */
-  int32_t *shorts;                     /* counts as i32 */
+  int64_t *counts;                     /* number of tokens of each sequence in `history` */
+  int32_t *shorts;                     /* `counts` converted to i32, for the upload */
   int32_t *tokens[2];                  /* host memory for tokens in flight */
   mica_event *events[2];
-  int now;      /* index of the next buffer */
+  int now;      /* index in `tokens` and `events` of the download that ends next */
   bool pending; /* a download is in flight */
   bool prompted;
 };
@@ -157,18 +158,19 @@ static mica_status upload(mica_generator *g, const char *name, const void *data,
   return tensor ? mica_tensor_upload(g->queue, tensor, data, bytes) : MICA_OK;
 }
 
-/* Options in this range have a finite reciprocal in f32, and keep logits below 1e8 finite. */
+/* Options are limited to this range. Their reciprocals are then finite in f32, and so are logits below 1e8 that are
+ * multiplied or divided by an option. */
 #define LEAST_OPTION 1e-30
 #define MOST_OPTION 1e30
 
 /* An option as a parameter of the graphs; 0 counts as 1. */
 static float option(double value) { return value == 0 ? 1 : (float)fmin(fmax(value, LEAST_OPTION), MOST_OPTION); }
 
-/* Uploads the options. */
 static mica_status upload_options(mica_generator *g) {
   const mica_sampling *s = &g->config.sampling;
   const float temperature = option(s->temperature), repetition = option(s->repetition);
-  /* Without a limit 2, because the sum of all probabilities may be slightly above 1 after rounding. */
+  /* 0 and 1 mean no limit. Then uses 2, because rounding can make the sum of all probabilities slightly larger than
+   * 1. */
   const float top_p = s->top_p == 0 || s->top_p == 1 ? 2 : option(s->top_p);
   const int32_t top_k = (int32_t)(s->top_k == 0 ? INT32_MAX : mica__min(s->top_k, INT32_MAX));
   MICA_TRY(upload(g, MICA__GENERATE_TEMPERATURE, &temperature, sizeof temperature));
@@ -336,7 +338,8 @@ static bool has_room(const mica_generator *g) {
   return true;
 }
 
-/* Queues the next run, then appends the tokens of the previous one to ids and the histories. */
+/* Queues the next run, then appends the tokens of the previous one to ids and the histories. If the caches are full, no
+ * next run is queued. If a window is configured, the histories are then cut and read again. */
 static mica_status advance(mica_generator *g, int32_t *ids) {
   const int now = g->now;
   const bool ahead = has_room(g);

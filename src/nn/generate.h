@@ -1,4 +1,4 @@
-/* nn/generate.h: shared by generators and beam searches. */
+/* nn/generate.h: declarations that generators and beam searches share. */
 #ifndef MICA_NN_GENERATE_H
 #define MICA_NN_GENERATE_H
 
@@ -26,8 +26,8 @@ void mica__generation_drop(mica__generation *generation);
 #define MICA__GENERATE_BUCKETS 32
 int mica__generate_bucket(int64_t length, int64_t context, int64_t *positions);
 
-/* Parameters of the graphs outside the network. A prompt's options are parameters, not constants, so kernels do not
- * depend on them. */
+/* Scalar parameters for the sampling options. They are not constants of the graph, so the same kernels serve all values
+ * of the options. */
 #define MICA__GENERATE_TEMPERATURE "generate.temperature"
 #define MICA__GENERATE_TOP_K "generate.top_k"
 #define MICA__GENERATE_TOP_P "generate.top_p"

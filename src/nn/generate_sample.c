@@ -52,7 +52,8 @@ mica_value mica__sample(mica_value logits, const mica__sampler *s) {
   if (mica__is_greedy(how)) return mica_cast(mica_argmax(logits, 1, false), MICA_I32);
   logits = mica_div(logits, option(graph, MICA__GENERATE_TEMPERATURE, MICA_F32));
   if (how->top_k == 0 && how->top_p == 0) return mica_squeeze(draw(mica_softmax(logits, 1), s), MICA_AXES(1));
-  /* Sorts tokens by descending probability and keeps the first: at most k, and no more than needed to reach p. */
+  /* Sorts the tokens by descending probability. Keeps the first tokens of that order: at most k, and only until the sum
+   * of their probabilities reaches p. */
   mica_top_k_results sorted = mica_sort(logits, 1, true);
   mica_value among = mica_less(mica_range(graph, MICA_I32, columns), option(graph, MICA__GENERATE_TOP_K, MICA_I32));
   mica_value p = mica_softmax(mica_where(among, sorted.values, mica_scalar(graph, MICA_F32, -INFINITY)), 1);

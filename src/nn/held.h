@@ -7,8 +7,8 @@
 
 #include <mica/nn.h>
 
-/* Calls mica_nn_config.hold for the weight's form in memory. False, with an error in the graph, if the weight cannot
- * have this form. */
+/* Asks mica_nn_config.hold in which form the weight should stay in memory. False, with an error in the graph, if the
+ * weight cannot have the form that `hold` asks for. */
 bool mica__nn_ask_held(mica_graph *graph, const mica_nn_config *config, const char *own_name, mica_shape shape,
                        mica_nn_held *held);
 

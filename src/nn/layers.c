@@ -11,8 +11,8 @@
 
 static const mica_init_config he = {.kind = MICA_INIT_KAIMING_NORMAL, .value = 1.4142135623730951};
 
-/* Reads an extent that a layer's parameters depend on. False if x is null, or, with an error in the graph, if the
- * extent is dynamic or nn is NULL. */
+/* Reads the extent of an axis on which a layer's parameters depend. Returns false if x is null. Also returns false, and
+ * records an error in the graph, if the extent is dynamic, the axis does not exist, or nn is NULL. */
 static bool find_extent(const mica_nn *nn, const char *kind, mica_value x, int32_t axis, int64_t *extent) {
   mica_shape shape = mica_value_shape(x);
   char text[MICA_SHAPE_TEXT];
@@ -56,7 +56,9 @@ static mica_value filters_of(mica_nn *nn, const mica_nn_conv_config *c, int64_t 
                              int32_t spatial, bool transposed) {
   mica_init_config weight = mica__init_or(c->weight, he);
   mica_shape shape = {.rank = spatial + 2, .dim = {first, second}};
-  /* Each output of a transposed convolution is a sum of fan-out terms. */
+  /* The weight of a transposed convolution is (inputs, outputs per group, window...). What mica_init_config calls
+   * fan_out, dim[0] times the window, is therefore the number of products that an output sums (with stride 1 and one
+   * group), and the deviation is computed from it. */
   if (transposed && c->weight.kind == MICA_INIT_DEFAULT) weight.fan_out = true;
   for (int32_t i = 0; i < spatial; i++) shape.dim[i + 2] = c->window[i] ? c->window[i] : size;
   return mica__nn_hooked(nn, MICA_NN_POINT_WEIGHT, mica_nn_parameter(nn, "weight", shape, &weight));

@@ -10,8 +10,8 @@
 
 /* PyTorch Geometric's initial values. */
 static const mica_init_config glorot = {.kind = MICA_INIT_XAVIER_UNIFORM};
-/* Uniform between -1 / sqrt(fan_in) and 1 / sqrt(fan_in), as in PyTorch's dense layers; sums over many vertices stay
- * large enough. */
+/* Uniform between -1 / sqrt(fan_in) and 1 / sqrt(fan_in), as in PyTorch's dense layers. They are smaller than Mica's
+ * usual weights, because sums over many vertices are large. */
 static const mica_dense_config small = {.weight = {.kind = MICA_INIT_KAIMING_UNIFORM, .value = 0.57735026918962576}};
 static const mica_dense_config plain = {.no_bias = true, .weight = {.kind = MICA_INIT_XAVIER_UNIFORM}};
 static const mica_init_config zeros = {.kind = MICA_INIT_CONSTANT};
@@ -55,8 +55,9 @@ static mica_value scores(mica_nn *nn, const char *name, mica_value h, mica_value
   return mica_matmul(mica_mul(h, mica_reshape(vector, MICA_SHAPE(c->width))), heads_of);
 }
 
-/* Graph attention. The score that the best of all sources would give is subtracted from each score, so that e^x does
- * not overflow. */
+/* Graph attention. An upper bound of a vertex's scores is subtracted from each of them, so that exp does not overflow.
+ * The bound is the score that the vertex would have with the vertex whose `from` is the largest of all, even if no edge
+ * connects the two. */
 static mica_value gat(mica_nn *nn, mica_value x, const mica_pattern *pattern, const mica__message_config *c) {
   mica_value h = mica_nn_dense(nn, "lin", x, c->width, &plain);
   if (mica_value_is_null(h)) return h;

@@ -30,7 +30,8 @@ mica_value mica__nn_message(mica_nn *nn, const char *name, mica_value x, mica_va
 /* Layers "conv1", "conv2", ... with ReLU after each: (N, V, width). */
 MICA__SHARED mica_value mica__nn_messages(mica_nn *nn, mica_value x, mica_value weights, const mica_pattern *pattern,
                                           const mica__message_config *config);
-/* The mean or, if `sum`, the sum over the vertices of each sample that have entries: (N, F). */
+/* Pools the vertices of each sample that have entries in the pattern. The result (N, F) is their mean, or their sum if
+ * `sum` is true. */
 MICA__SHARED mica_value mica__nn_pool_vertices(mica_value x, const mica_pattern *pattern, bool sum);
 /* A dense layer "out" on pooled vertices or on vectors of vertices: (N, outputs). */
 MICA__SHARED mica_value mica__nn_message_answers(mica_nn *nn, mica_value x, int64_t outputs);

@@ -12,10 +12,11 @@ typedef struct mica__named_tensor {
   const mica_weight_entry *entry;  /* NULL: the source has no such tensor */
   mica_name_row row;               /* all zero: the map has no row for the parameter */
   const mica_weight_entry *scales; /* of row.scales; NULL: none */
-  mica_weight_entry form;          /* the form in which elements are read; with row.scales: blocks */
-  /* Reads elements first to first + count - 1 of the parameter in row-major order, in the type of `form`; first and
-   * count are whole blocks. shape is the parameter's, already checked against the tensors. NULL: the tensor's elements
-   * are already in the parameter's order. */
+  /* the tensor in the form in which its elements are read: `entry`, or MXFP4 blocks if row.scales is set */
+  mica_weight_entry form;
+  /* Reads the elements first to first + count - 1 of the parameter in row-major order, in the type of `form`. If that
+   * is blocks, first and count must be multiples of a block's elements. `shape` is the parameter's shape, already
+   * checked against the tensors. NULL: the tensor has its elements in the parameter's order already. */
   void (*read)(const struct mica__named_tensor *from, mica_shape shape, int64_t first, int64_t count, void *out);
 } mica__named_tensor;
 
@@ -25,8 +26,8 @@ mica_status mica__name_map_check(const char *call, const mica_name_map *map);
 /* Finds the tensor for the parameter whose name without name_prefix is `own`. Check the map first. */
 MICA__SHARED mica_status mica__name_map_find(const mica_name_map *map, const mica_weights *weights, const char *own,
                                              mica__named_tensor *found);
-/* Tensor number `part` of a parameter that mica__name_map_find found as stacked, by its row. NULL: the source lacks it.
- * Number 0 is the tensor found there. */
+/* Finds tensor number `part` of a parameter that is stacked from several tensors. `row` is the row that
+ * mica__name_map_find returned; that function also found tensor 0. *entry is NULL if the source lacks the tensor. */
 mica_status mica__name_map_part(const mica_name_row *row, const mica_weights *weights, const char *own, int64_t part,
                                 const mica_weight_entry **entry);
 /* True if a row without `own` names the tensor: the map says that no parameter reads it. */

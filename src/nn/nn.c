@@ -392,7 +392,8 @@ int64_t mica_nn_element_count(const mica_nn *nn, bool trained) {
   return total;
 }
 
-/* Calls `change` for every weight that matches the pattern. */
+/* Calls change(info, value) for every weight whose own_name matches the pattern. *count, unless count is NULL, receives
+ * the number of these weights. */
 static mica_status for_matching(mica_nn *nn, const char *call, const char *pattern, size_t *count,
                                 void (*change)(mica_nn_parameter_info *info, bool value), bool value) {
   size_t found = 0;
@@ -440,7 +441,8 @@ mica_status mica__name_find(const char *what, const char *name, const char *cons
 
 /* --- sessions --- */
 
-/* Fills in initial values of any dtype: weights are rounded; all elements of state are equal. */
+/* Fills in initial values. If the dtype is not f32, weights are computed in f32 and rounded, and all elements of other
+ * parameters are init.value. */
 static mica_status fill_values(const mica_nn_parameter_info *info, mica_dtype dtype, mica_shape shape, uint64_t seed,
                                char *data, int64_t count) {
   if (info->held.block != MICA_BLOCK_NONE) return MICA_OK; /* zero bytes mean zeros in all types of blocks */
@@ -517,7 +519,7 @@ mica_status mica_nn_share_ema(const mica_nn *nn, mica_session *session, mica_ses
     mica__text name = {0};
     mica__text_addf(&name, "%sema.%s", nn->name_prefix, info->own_name);
     mica_status status = mica__text_status(&name);
-    /* Frozen weights have no moving average. */
+    /* Frozen weights have no moving average. The session then shares the weight itself. */
     bool averaged = status == MICA_OK && mica_session_parameter(owner, name.data) != NULL;
     if (status == MICA_OK) status = share_one(session, info->name, owner, averaged ? name.data : info->name);
     mica__text_free(&name);

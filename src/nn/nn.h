@@ -15,7 +15,7 @@ typedef struct mica__nn_parameter {
   mica_nn_parameter_info info;
   char *name;              /* info.name; info.own_name is its end */
   mica__division division; /* with tensor_ranks: how the whole tensor is divided */
-  mica_value hooked;       /* what the hook made of it as a layer's weight; null: no hook was called */
+  mica_value hooked;       /* the weight after the network's hook has changed it; null: no hook was called for it */
 } mica__nn_parameter;
 
 /* A layer of the summary. Layers inside another layer are not recorded. */
@@ -36,9 +36,10 @@ struct mica_nn {
   size_t first_count;
   mica__nn_layer *layers;
   size_t layer_count, layer_capacity;
-  char *name_prefix;          /* prefix of all names in the graph: "teacher." or "" */
-  char *prefix;               /* open scopes: "head.block." */
-  size_t cut[MICA__NN_DEPTH]; /* length of prefix before each scope */
+  char *name_prefix; /* prefix of all names in the graph: "teacher." or "" */
+  char *prefix;      /* open scopes: "head.block." */
+  /* cut[d] is the length that `prefix` had before scope d was opened */
+  size_t cut[MICA__NN_DEPTH];
   int depth;
   mica_value step; /* null before mica_nn_step is called */
   uint64_t draws;  /* number of dropouts; each has its own seed */
@@ -49,21 +50,24 @@ struct mica_nn {
 /* Allocates "prefix.name" (without name_prefix). NULL, with an error in the graph, if memory is short. */
 char *mica__nn_name(mica_nn *nn, const char *name);
 
-/* True if nn is NULL; then x's graph has an error, and the layer returns a null value, as for a null x. */
+/* True if nn is NULL. Then records an error in x's graph, and the layer must return a null value, as it does for a null
+ * x. */
 bool mica__nn_missing(const mica_nn *nn, const char *kind, mica_value x);
 
 /* Between enter and leave, parameters belong to the layer `name` ("name.weight"). leave records the layer in the
  * summary, and returns the result. */
 void mica__nn_enter(mica_nn *nn, const char *name, const char *kind);
 mica_value mica__nn_leave(mica_nn *nn, mica_value result);
-/* Records a layer in the summary only; names of parameters do not change. */
+/* Begin and end a layer in the summary, like enter and leave, but do not change the names of parameters. */
 MICA__SHARED void mica__nn_record(mica_nn *nn, const char *name, const char *kind);
 MICA__SHARED mica_value mica__nn_recorded(mica_nn *nn, mica_value result);
 
-/* A first pass builds the network once more in the same graph. PuzzleMix needs it: it mixes samples by their gradients,
- * and then trains on the mixtures. Begin when the network is in training form and has no layers yet. Layers built
- * between begin and end have inference form, and do not count as layers of the network. Layers of the same names that
- * are built afterwards have the same parameters. */
+/* A first pass builds the network one more time in the same graph. PuzzleMix needs this: it computes the gradients of
+ * the samples, mixes the samples by these gradients, and then trains on the mixtures.
+ *
+ * Call begin when the network is in training form and has no layers yet. The layers built between begin and end are in
+ * inference form, and are not counted as layers of the network. Layers with the same names that are built after end use
+ * the same parameters. */
 static inline void mica__nn_first_pass_begin(mica_nn *nn) { nn->config.training = false; }
 static inline void mica__nn_first_pass_end(mica_nn *nn) {
   nn->config.training = true;
@@ -79,13 +83,16 @@ static inline void mica__nn_first_pass_end(mica_nn *nn) {
 /* Passes a value of the current layer to the network's hook and returns its result. */
 mica_value mica__nn_hooked(mica_nn *nn, mica_nn_point point, mica_value value);
 
-/* Finds the shape of "weight" in mica_nn_config.like for the open scopes, as f32 or as integers of a quantised file
- * ("weight_q"). window: product of the dimensions after the first two; of weights packed to 4 bits, only the rank and
- * the first two dimensions are known. False: there is no such file or weight, or, with an error in the graph, it does
- * not match rank and window. */
+/* Finds the shape that the weight of the open scopes has in the file mica_nn_config.like, either "weight" or the
+ * integers of a quantised file, "weight_q". `rank` is the rank that the weight must have, and `window` the product of
+ * its dimensions after the first two. If weights are packed to 4 bits, only the rank and the first two dimensions of
+ * *shape are set.
+ *
+ * False: there is no such file or weight. Also false, with an error in the graph, if the weight has another rank or,
+ * packed to 4 bits, does not fit `window`. */
 bool mica__nn_like(mica_nn *nn, int32_t rank, int64_t window, mica_shape *shape);
-/* mica__nn_like for the weight `name` in the open scopes, which must have rank 2. Integers of a quantised file are
- * not found. */
+/* Finds the shape of the weight `name` of the open scopes in the file mica_nn_config.like. The weight must have rank 2.
+ * Integers of a quantised file are not found. False as for mica__nn_like. */
 bool mica__nn_like_named(mica_nn *nn, const char *name, mica_shape *shape);
 
 /* init, or `fallback` if its kind is DEFAULT. */

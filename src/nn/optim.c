@@ -25,7 +25,7 @@ typedef struct weight {
   mica_nn_parameter_info info;
   mica_value grad;
   mica_value rows; /* null: the gradient covers all rows */
-  bool elsewhere;  /* another part of the network has this weight too, and counts it in the norm */
+  bool elsewhere;  /* another pipeline stage has this weight too, and that stage counts it in norms */
   bool divided;    /* the weight is divided; this rank has a part */
 } weight;
 
@@ -40,21 +40,23 @@ typedef struct optimiser {
   const mica__gradients *given; /* NULL: the gradients come from a loss */
   weight *weights;
   size_t count;
-  /* If `shard` is set: all weights, the ranks that own them, and a value that the graph must use. `weights` are then
-   * only the weights of this rank. */
+  /* Used only if `shard` is set. `all` has all weights, and `weights` then has only the weights that this rank updates.
+   * owners[i] is the rank that updates all[i]. `sent` is a value that the graph must use so that everything is sent. */
   weight *all;
   size_t all_count;
   int32_t *owners, norms; /* norms: number of norms over ranks so far */
   mica_value sent;
-  mica_value behind; /* the last norm; null: none yet */
+  mica_value behind; /* the last norm over ranks that was computed; null: none yet */
 } optimiser;
 
-/* A weight, or the rows of it that a step reads: p, its gradient, and the name that the state's names contain. */
+/* One weight, or the rows of it that a step reads. p is its value and grad its gradient. The names of its state contain
+ * `name`. */
 typedef struct rule {
   const optimiser *o;
   const char *name;
   mica_value p, grad;
-  mica_value whole, rows; /* whole: the graph's parameter; rows: indices of p's rows, null: p is whole */
+  /* whole: the weight as the graph's parameter. rows: the indices of p's rows in `whole`; null: p is all of `whole`. */
+  mica_value whole, rows;
 } rule;
 
 /* State of a weight: the whole parameter of the graph, and the part of it that belongs to the rule's p. */
@@ -252,7 +254,8 @@ static mica_status broadcast(optimiser *o) {
     const int32_t assigned = mica__graph_node(graph, p.id)->assigned;
     values[i] = assigned ? (mica_value){graph, assigned} : p;
   }
-  /* Waits for the last norm first: by then this rank has sent its part of all norms. */
+  /* Broadcasts begin after the last norm over ranks, because by then this rank has sent what the other ranks need for
+   * their norms. */
   const mica_value when = mica_value_is_null(o->behind) ? o->rate : o->behind;
   mica_status status = mica__shard_broadcast(&o->c, o->owners, when, values, o->all_count, &o->sent);
   for (size_t i = 0; status == MICA_OK && i < o->all_count; i++)
@@ -261,8 +264,8 @@ static mica_status broadcast(optimiser *o) {
   return status;
 }
 
-/* The rank's weighted loss as a share of the sum over all ranks, times the number of ranks; the sum of gradients is
- * later divided by that number. */
+/* Returns loss * ranks * (this rank's weight) / (sum of all ranks' weights). The sum of the ranks' gradients is later
+ * divided by the number of ranks, so the result is the gradient of the weighted mean of the losses. */
 static mica_value join_loss(optimiser *o, mica_value loss) {
   mica_value share, all;
   if (mica_value_is_null(o->c.weight)) return loss;
@@ -335,7 +338,8 @@ static void unscale(optimiser *o, mica_value scale) {
   mica_assign(scale, mica_where(o->good, grown, mica_affine(scale, 0.5, 0)));
 }
 
-/* Replaces gradients by their mean over the runs of a step; `run` is the number of this run. */
+/* Adds this run's gradients to a sum over the runs of a step, and replaces them by the sum so far, divided by the
+ * number of runs. `run` is the number of this run, from 0. In the last run this is the mean over all runs. */
 static void accumulate(optimiser *o, mica_value run) {
   double share = 1.0 / o->c.accumulate;
   mica_value last = mica_equal(run, number(o, o->c.accumulate - 1));

@@ -6,10 +6,11 @@
 
 typedef struct mica__gradients {
   const mica_value *values; /* of the weights to train, in order of creation */
-  /* The ranks that share the divided network; norms of gradients are over the parts on all of them. NULL: the network
-   * is whole. */
+  /* The ranks that have the other stages of a pipeline. Norms of gradients are summed over all of them. NULL: this
+   * network is not a stage. */
   mica_communicator *parts;
-  const bool *elsewhere; /* per value: another part has this weight too, and counts it in the norm */
+  const bool *elsewhere; /* per value: another stage has this weight too, and that stage counts it in norms; NULL: none
+                          * is shared */
 } mica__gradients;
 
 /* mica_optimize with given gradients instead of a loss. They are gradients of this rank's loss. */

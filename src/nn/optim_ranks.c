@@ -6,8 +6,8 @@
 #include <mica/nodes.h>
 #include <stdlib.h>
 
-/* Large enough for little overhead per message; small enough that the last bucket, which no computation hides, ends
- * soon. */
+/* Bytes of a bucket. Large enough for little overhead per message; small enough that the last bucket, which no
+ * computation hides, ends soon. */
 #define STANDARD_BUCKET ((int64_t)4 << 20)
 
 static int64_t bytes_of(mica_value value) {
@@ -25,12 +25,14 @@ mica_value mica__ranks_counted(mica_value weight, double least) {
   return least > 0 ? mica_maximum(weight, mica_full_like(weight, least)) : weight;
 }
 
-/* If no item counts on any rank, the gradients of all ranks are 0, and so is their mean with any positive divisor. */
+/* If no item counts on any rank, all gradients are 0. Their mean is then 0 for any positive divisor. */
 mica_value mica__ranks_divisor(mica_value weights, double least) {
   return mica__ranks_counted(weights, least > 0 ? least : 1e-30);
 }
 
-/* Sums the weights of all ranks. The sum needs no gradient, so it is ready long before the first one. */
+/* Sets *weight to this rank's weight (c->weight, or 1 if that is null) and *all to the sum of the weights of all
+ * ranks. If c->weight is given, neither is below c->least. The sum does not depend on gradients, so ranks can
+ * exchange it before the first gradient is ready. */
 void mica__ranks_weight(mica_graph *graph, const mica_optimizer_config *c, mica_value *weight, mica_value *all) {
   const bool weighted = !mica_value_is_null(c->weight);
   *weight = weighted ? mica_stop_gradient(as_f32(c->weight)) : mica_scalar(graph, MICA_F32, 1);

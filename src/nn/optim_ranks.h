@@ -6,9 +6,9 @@
 
 #include <mica/optim.h>
 
-/* Replaces this rank's gradients, in the order of their weights, by their means over all ranks, weighted by
- * config->weight. Buckets are sent in the order of the backward pass, last weights first. MICA_E_DTYPE or MICA_E_NOMEM;
- * other errors are recorded in the graph. */
+/* Replaces this rank's gradients by their means over all ranks, weighted by config->weight. The gradients are in the
+ * order of their weights, but buckets are sent in the order of the backward pass, the last weights first. Returns
+ * MICA_E_NOMEM, or MICA_E_INVALID if there are too many buckets; other errors are recorded in the graph. */
 mica_status mica__ranks_reduce(mica_graph *graph, const mica_optimizer_config *config, mica_value *gradients,
                                size_t count);
 
@@ -16,9 +16,11 @@ mica_status mica__ranks_reduce(mica_graph *graph, const mica_optimizer_config *c
 
 /* Maximum bytes of gradients in a bucket. */
 int64_t mica__ranks_bucket(const mica_optimizer_config *config);
-/* mica__ranks_counted: the divisor of a loss that is a mean over `weight` items, at least `least`. Gradients are
- * multiplied by it before they are summed over ranks. mica__ranks_divisor: the divisor of the sum; `weights` is the sum
- * of the ranks' weights. */
+/* counted returns the number of items over which a rank's loss is the mean: `weight`, but at least `least`. Gradients
+ * are multiplied by this number before they are summed over ranks.
+ *
+ * divisor returns the number by which that sum is divided: `weights`, the sum of the ranks' weights, but at least
+ * `least`. It is always above 0. */
 mica_value mica__ranks_counted(mica_value weight, double least);
 mica_value mica__ranks_divisor(mica_value weights, double least);
 /* *weight: factor for this rank's gradients (1 if config has no weight). *all: divisor of their sum. */

@@ -12,8 +12,8 @@ static int64_t elements_of(mica_value value) {
   return mica_shape_count(mica_value_shape(value), &count) == MICA_OK ? count : 0;
 }
 
-/* Gives the largest remaining weight to the rank with the fewest elements, the first one of equal ranks, until all are
- * given. */
+/* Goes through the weights from the largest to the smallest, and gives each one to the rank that has the fewest
+ * elements so far. If ranks have equally few, takes the first of them. */
 mica_status mica__shard_owners(const mica_value *weights, size_t count, int32_t ranks, int32_t *owners) {
   int64_t *held = calloc((size_t)ranks, sizeof *held);
   if (!held) return mica__fail_nomem("an optimiser");
@@ -45,8 +45,8 @@ typedef struct group {
   int32_t count;
 } group;
 
-/* Minimum bytes of a group if the configuration gives no size. The groups of all owners fill at the same time, so each
- * has only a share of a bucket. */
+/* Minimum bytes of a group if the configuration gives no bucket size. The groups of all owners are filled at the same
+ * time during the backward pass, so the group of one owner gets only 1 / ranks of a bucket. */
 #define LEAST_GROUP ((int64_t)256 << 10)
 
 static int64_t group_bytes(const mica_optimizer_config *c) {
@@ -82,7 +82,8 @@ static void free_group(group *g) {
   free(g->values);
 }
 
-/* Groups of gradients use even channels after the weights' channel, groups of values odd ones. */
+/* Group `number` of gradients uses an even offset from MICA__CHANNEL_BUCKETS, and group `number` of new values the odd
+ * offset after it. Offset 0 is the channel for the sum of the ranks' weights. */
 static mica_status channel_of(int32_t number, bool values, int32_t *channel) {
   *channel = MICA__CHANNEL_BUCKETS + 2 + 2 * number + values;
   return *channel < MICA__CHANNEL_SHARD_NORMS

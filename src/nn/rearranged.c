@@ -5,8 +5,9 @@
 
 enum { MX_BYTES = 16 }; /* bytes of a block's 32 elements */
 
-/* The parameter consists of matrices of rows x columns units; a unit is one element or one block. Row r of the
- * parameter's matrix m is row first + r step of the tensor's matrix m, which has `of` rows. */
+/* How the elements of a tensor map to a parameter. The parameter consists of matrices of rows x columns units; a unit
+ * is one element, or one block of a quantised tensor. Row r of the parameter's matrix m is row first + r * step of the
+ * tensor's matrix m, which has `of` rows. */
 typedef struct layout {
   const char *data;
   const uint8_t *scales; /* of MXFP4 in two tensors; NULL: a single tensor */
@@ -33,8 +34,8 @@ static layout layout_of(const mica__named_tensor *from, mica_shape shape) {
   return l;
 }
 
-/* Copies block `unit` and its scale in the order of GGUF: there byte b of a block has the elements b and b + 16, but
- * 2 b and 2 b + 1 in safetensors files. */
+/* Copies block `unit` and its scale, and puts the elements in GGUF's order. Byte b of a block holds the elements b and
+ * b + 16 in GGUF, and the elements 2 b and 2 b + 1 in safetensors files. */
 static void copy_mxfp4(const layout *l, int64_t unit, uint8_t *out) {
   const uint8_t *in = (const uint8_t *)l->data + (size_t)unit * MX_BYTES;
   out[0] = l->scales[unit];

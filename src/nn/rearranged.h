@@ -5,7 +5,7 @@
 
 #include "nn/name_map.h"
 
-/* mica__named_tensor.read */
+/* The function for mica__named_tensor.read (nn/name_map.h) of these parameters. */
 void mica__rearrange(const mica__named_tensor *from, mica_shape shape, int64_t first, int64_t count, void *out);
 
 #endif

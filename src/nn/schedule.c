@@ -57,7 +57,7 @@ mica_status mica_schedule_find(const char *name, mica_schedule *kind) {
 double mica_plateau_note(mica_plateau *p, double measure) {
   double factor = p->factor > 0 ? p->factor : 0.1, threshold = mica__or_default(p->threshold, 1e-4);
   int64_t patience = p->patience > 0 ? p->patience : 10;
-  /* A NaN is never an improvement; the first number after it always is. */
+  /* A NaN is never an improvement; the first number always is. */
   if (p->noted == 0 || isnan(p->best)) p->best = p->rising ? -INFINITY : INFINITY;
   double margin = isinf(p->best) ? 0 : threshold * fabs(p->best);
   bool better = p->rising ? measure > p->best + margin : measure < p->best - margin;

@@ -1,4 +1,4 @@
-/* nn/sequence.h: shared by layers of sequences. */
+/* nn/sequence.h: declarations that layers of sequences share. */
 #ifndef MICA_NN_SEQUENCE_H
 #define MICA_NN_SEQUENCE_H
 
@@ -12,8 +12,8 @@
  * Query positions are (Tq) or (B, Tq), key positions (Tk). */
 mica_value mica__alibi(mica_value queries, mica_value keys, int64_t heads);
 
-/* The frequencies of rotary positions for heads x (B, T, heads, D): f32 (c->rotated / 2); null, with an error in the
- * graph, if c is invalid. Fills in the defaults of c. */
+/* Frequencies of the rotary positions of heads x (B, T, heads, D), as f32 (c->rotated / 2). Also fills in the defaults
+ * of c. Null, with an error in the graph, if c is invalid. */
 mica_value mica__rotary_frequencies(mica_value x, mica_rotary_config *c);
 
 /* Reshapes x (B, T, n size) to (B, T, n, size), and back. */
@@ -35,8 +35,8 @@ static inline mica_value mica__residual_sum(mica_value x, mica_value y) {
   return mica__stream(mica_add(wide, mica_value_dtype(other) == dtype ? other : mica_cast(other, dtype)), x);
 }
 
-/* Indices [from, from + count) of an axis whose sections a layer computes separately, such as heads of one kind, or
- * gates. */
+/* The elements from to from + count - 1 of an axis. Use it if a layer computes several sections of its output in one
+ * product, such as q, k and v or the gates of an RNN: pruning then knows that the slice is such a section. */
 mica_value mica__section(mica_value x, int32_t axis, int64_t from, int64_t count);
 
 #endif

@@ -32,7 +32,9 @@ static bool lacks_bias(const mica_nn_attention_config *c, uint32_t layers) {
   return c->no_bias || (c->without_bias & layers) != 0;
 }
 
-/* A layer that projects x from mica__nn_fan_out to the heads of up to three kinds. */
+/* Projects x, which comes from mica__nn_fan_out, to heads: `first` heads and, unless they are 0, `second` and `third`
+ * heads of other kinds, such as keys and values. All of them come from one dense layer. `layers` has the bits of these
+ * projections. */
 static mica_value project(mica_nn *nn, const char *name, uint32_t layers, mica_value x,
                           const mica_nn_attention_config *c, int64_t first, int64_t second, int64_t third) {
   const mica_dense_config config = {.no_bias = lacks_bias(c, layers), .weight = mica__init_or(c->weight, xavier)};
@@ -46,9 +48,12 @@ typedef struct projected {
   mica_value q, k, v;
 } projected;
 
-/* Splits columns (B, T, n D) into heads (B, T, n, D). of_q: how many of the joined projections make queries; of_kv: how
- * many make keys or values. A group is one head of keys and values with the queries that share it. A pruned network has
- * columns for fewer groups; c receives their number. */
+/* Splits the columns y (B, T, n D) of a projection into heads (B, T, n, D).
+ *
+ * A group is one head of keys and values, together with the query heads that share it. of_q and of_kv say what the
+ * columns contain for each group: of_q is 1 if they contain its query heads, and of_kv is the number of its key and
+ * value heads (0, 1 or 2). A pruned network has columns for fewer groups; c->groups and c->heads receive the actual
+ * numbers. */
 static mica_value split(mica_nn *nn, mica_value y, int64_t of_q, int64_t of_kv, mica_nn_attention_config *c) {
   if (mica_value_is_null(y)) return y;
   const int64_t shared = c->heads / c->groups, heads = of_q * shared + of_kv;
@@ -117,12 +122,14 @@ static mica_value norm_heads(mica_nn *nn, const char *name, mica_value x, const 
 
 /* --- the cache --- */
 
-/* The number of x's sequences that share one sequence of the memory, if x attends to it. */
+/* With beam search, the number of hypotheses (sequences of x) that attend to the same sequence of the memory; otherwise
+ * 1. `alone` is true if x attends only to itself. */
 static int64_t sharers(const mica_kv_cache *cache, bool alone) {
   return !alone && cache && cache->beams > 1 ? cache->beams : 1;
 }
 
-/* Writes p's keys and values into the caches; if x continues a sequence, p receives all cached ones. */
+/* Writes p's keys and values into the caches, except with recall. If x continues a sequence, or with recall, p receives
+ * all cached ones. */
 static void use_cache(mica_nn *nn, const mica_nn_attention_config *c, mica_value positions, bool alone, bool goes_on,
                       projected *p) {
   mica__cache_update by = {.batch = c->cache->batch / sharers(c->cache, alone)};
@@ -134,7 +141,7 @@ static void use_cache(mica_nn *nn, const mica_nn_attention_config *c, mica_value
 
 /* --- a stream --- */
 
-/* Appends new positions to the kept ones, and keeps the last of them. */
+/* Returns the past positions followed by x. *past receives the last `kept` positions of the result. */
 static mica_value go_on(mica_value *past, mica_value x, int64_t kept) {
   x = mica_concat((mica_value[]){mica_cast(*past, mica_value_dtype(x)), x}, 2, 1);
   *past = mica_cast(mica_slice(x, 1, -kept, MICA_END, 1), mica_value_dtype(*past));
@@ -172,7 +179,8 @@ static mica_value add_sinks(mica_nn *nn, int64_t own, int64_t all) {
 /* --- one new position --- */
 
 /* True if norms, rotary positions, the cache and attention run as one op (ops/attention/decode.h). Then x has one new
- * position per sequence, and the cache has the earlier ones. With a hook, a norm stays a layer of its own. */
+ * position per sequence, and the cache has the earlier ones. False if queries and keys have norms and the network has a
+ * hook, because the hook needs each norm as a separate layer. */
 static bool is_one_op(const mica_nn *nn, mica_value x, mica_value memory, const mica_nn_attention_config *c) {
   if (!mica_value_is_null(memory) || c->recall || !c->cache || mica_value_is_null(c->cache->offset)) return false;
   if (!mica_value_is_null(c->mask) || !mica_value_is_null(c->starts) || !mica_value_is_null(c->position_ids) ||
@@ -315,7 +323,8 @@ static mica_value attend(mica_nn *nn, mica_nn_attention_config *c, mica_value x,
     how.step = mica_nn_step(nn);
   }
   const int64_t shared = sharers(c->cache, alone);
-  /* For a shared memory, the sequences that share it become positions of one sequence; their order does not matter. */
+  /* If several sequences share a memory, their queries are treated as positions of one sequence. That changes nothing,
+   * because attention to a memory does not depend on the order of the queries. */
   if (shared > 1) p.q = mica_reshape(p.q, MICA_SHAPE(c->cache->batch / shared, MICA_DYNAMIC, c->heads, c->head_size));
   mica__nn_record(nn, "attention", "attention");
   mica_value y = mica_attention(heads_first(p.q), heads_first(p.k), heads_first(p.v), &how);

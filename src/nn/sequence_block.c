@@ -19,7 +19,8 @@ static mica_value norm(mica_nn *nn, const char *name, mica_value x, const mica_t
 
 /* --- dense layers --- */
 
-/* Computes the first dense layers of x; *last receives the name of the last layer. */
+/* Computes the hidden units of a feed-forward network: its first dense layers, applied to x, with the activation. *last
+ * receives the name of the dense layer that follows. */
 static mica_value hidden_of(mica_nn *nn, mica_value x, const mica_transformer_config *c, const mica_dense_config *how,
                             const char **last) {
   const bool gated = mica__feed_is_gated(c->feed_forward);
@@ -65,7 +66,7 @@ static mica_value compute(mica_nn *nn, part which, mica_value x, mica_value memo
   return feed_forward(nn, x, c, width);
 }
 
-/* The parts one after another, each with its norms. */
+/* Applies the parts one after another, each with its norms and its residual sum. */
 static mica_value in_sequence(mica_nn *nn, mica_value x, mica_value memory, bool crosses,
                               const mica_transformer_config *c, int64_t width) {
   static const char *const names[] = {"norm1", "norm2", "norm3"};

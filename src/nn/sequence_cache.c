@@ -34,7 +34,8 @@ static mica_dtype type_of(const mica_nn *nn, mica_cache_form form) {
   }
 }
 
-/* Finds a state of rows; returns its contents after the parents were copied. */
+/* Finds a state (batch length, width). *state receives the state itself. Returns its contents, in which each sequence
+ * has been replaced by its parent if by->parents is not null. */
 static mica_value find_rows(mica_nn *nn, const char *name, mica_dtype dtype, int64_t width,
                             const mica_nn_attention_config *c, const mica__cache_update *by, mica_value *state) {
   const int64_t length = c->cache->length;
@@ -62,10 +63,12 @@ void mica__cache_assign(const mica__cached *cached, mica_value all, mica_value s
   if (!mica_value_is_null(cached->steps)) mica_assign(cached->steps_state, steps);
 }
 
-/* Rounds x (B, T, G, D) to i8 (B, T, G D) with scales (B, T, G blocks), to the same bits as cl/attention/decode.clh,
- * which does this for one T. A cast to f16 rounds only when its result is stored, and a generated kernel would go on
- * with the f32 number. Therefore the scales pass through a bitcast, which is a launch of its own and reads the stored
- * value. */
+/* Rounds x (B, T, G, D) to i8 (B, T, G D) with scales (B, T, G blocks). The result has the same bits as
+ * cl/attention/decode.clh, which does this for a single position.
+ *
+ * The scales must really be rounded to f16. In a generated kernel, a cast to f16 takes effect only when its result is
+ * stored, and the kernel's further ops would use the f32 number. A bitcast is a launch of its own and reads the stored
+ * value, so the scales pass through one. */
 static mica_value round_blocks(mica_value x, const mica_nn_attention_config *c, mica_value *steps) {
   const int64_t block = mica__decode_block(c->head_size), blocks = c->groups * (c->head_size / block);
   mica_value zero = mica_scalar(x.graph, MICA_F32, 0), one = mica_scalar(x.graph, MICA_F32, 1);
@@ -79,7 +82,8 @@ static mica_value round_blocks(mica_value x, const mica_nn_attention_config *c, 
   return mica_reshape(y, MICA_SHAPE(MICA__COPY_DIM(0), MICA__COPY_DIM(1), blocks * block));
 }
 
-/* Writes new rows into rows (batch length, width). Returns the rows of x's sequences, (sequences, length, width). */
+/* Writes the new `rows` into all (batch length, width), unless by->rows is null. Returns the cached rows of this run's
+ * sequences, (sequences, length, width). */
 static mica_value replace_rows(const mica_nn_attention_config *c, const mica__cache_update *by, mica_value all,
                                mica_value state, mica_value rows) {
   const int64_t width = mica_value_shape(all).dim[1], length = c->cache->length;

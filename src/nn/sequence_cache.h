@@ -4,15 +4,16 @@
 
 #include "nn/sequence.h"
 
-/* An update of a cache in one run: copies the parent sequences, then writes x (B, T, G, D) to rows (B, T). rows null:
- * no writes; parents null: sequences stay. */
+/* How one run updates a cache of `batch` sequences. First each sequence is replaced by its parent; if `parents` is
+ * null, nothing is replaced. Then x (B, T, G, D) is written to the rows in `rows` (B, T); if `rows` is null, nothing is
+ * written. */
 typedef struct mica__cache_update {
   int64_t batch;
   mica_value rows, parents;
 } mica__cache_update;
 
-/* The states of a cache and their contents before the update: numbers (batch length, G D), and for a Q8 cache scales
- * (batch length, G D / mica__decode_block), else null. */
+/* A cache before its update: the states, and their contents `all` (batch length, G D). A Q8 cache also has scales,
+ * `steps` (batch length, G D / mica__decode_block); for other caches both values of steps are null. */
 typedef struct mica__cached {
   mica_value state, all;
   mica_value steps_state, steps;
@@ -24,7 +25,7 @@ mica_value mica__cache_rows(const mica_kv_cache *cache, int64_t batch, mica_valu
 /* Makes the states of the cache `name`. */
 mica__cached mica__cache_find(mica_nn *nn, const char *name, const mica_nn_attention_config *c,
                               const mica__cache_update *by);
-/* Gives the states new values. */
+/* Assigns new contents to the states. `steps` is ignored unless the cache is Q8. */
 void mica__cache_assign(const mica__cached *cached, mica_value all, mica_value steps);
 /* Updates the cache `name`. Returns its numbers (batch, length, G, D), or the numbers of x's slots if the cache has
  * slots. */

@@ -1,4 +1,4 @@
-/* The functions of a block's dense layers, and mixtures of experts instead of them. */
+/* Activation functions of a block's feed-forward layers, and mixtures of experts, which can replace these layers. */
 #include "nn/held.h"
 #include "nn/sequence.h"
 

@@ -47,8 +47,9 @@ static mica_value frequencies(mica_graph *graph, double base, int64_t width, int
 
 /* --- rotary --- */
 
-/* Rotates pairs of features, which are on axes (2, pairs), or (pairs, 2) if interleaved: each feature times the
- * cosine, plus or minus its partner times the sine. */
+/* Rotates pairs of features by the angles position * frequency: each feature becomes itself times the cosine, plus or
+ * minus its partner times the sine. The features of a head have the axes (2, pairs), or (pairs, 2) if they are
+ * interleaved. */
 static mica_value rotate(mica_value x, mica_value positions, const mica_rotary_config *c, int64_t heads) {
   const int64_t pairs = c->rotated / 2;
   const int32_t pair_axis = c->interleave ? 4 : 3;
@@ -108,8 +109,8 @@ mica_value mica_rotary(mica_value x, mica_value positions, const mica_rotary_con
 
 /* --- ALiBi --- */
 
-/* 2^(-8 (h + 1) / H) if H is a power of two; else the slopes of the next smaller power, then every other slope of the
- * next larger one. */
+/* The slope of head h of H is 2^(-8 (h + 1) / H) if H is a power of two. Otherwise, with P the next smaller power of
+ * two, the first P heads have the slopes for P heads, and the others have every other slope for 2 P heads. */
 static double slope(int64_t head, int64_t heads) {
   int64_t power = 1;
   while (2 * power <= heads) power *= 2;
@@ -165,7 +166,7 @@ mica_value mica_last_rows(mica_value x, mica_value lengths) {
   if (mica_value_is_null(x)) return x;
   if (shape.rank != 3) return mica__builder_fail("last_rows", x, MICA_E_SHAPE, "sequences must be (B, T, C)");
   if (mica_value_is_null(lengths)) return mica_squeeze(mica_slice(x, 1, -1, MICA_END, 1), MICA_AXES(1));
-  /* All features of a row have the same index. */
+  /* mica_gather_elements needs an index for each element, so the row's index is repeated for all features. */
   mica_value last = mica_unsqueeze(mica_sub(lengths, mica__number(lengths, 1)), MICA_AXES(-1, -2));
   last = mica_expand(last, MICA_SHAPE(MICA_DYNAMIC, MICA_DYNAMIC, shape.dim[2]));
   return mica_squeeze(mica_gather_elements(x, last, 1), MICA_AXES(1));

@@ -48,7 +48,8 @@ static mica_status upload_uniform(const mica_nn *nn, mica_session *session, cons
   float *values = malloc((size_t)count * sizeof *values + 1);
   if (!values) return mica__fail_nomem("initial values");
   for (int64_t i = 0; i < count; i++) {
-    /* The third word, "regr", makes these numbers differ from other users'. */
+    /* The third word spells "regr". It makes these numbers differ from the numbers that other code draws with the same
+     * seed. */
     uint32_t words[4] = {(uint32_t)i, which, UINT32_C(0x72656772), 0};
     mica__philox(words, (uint32_t)seed, (uint32_t)(seed >> 32));
     values[i] = (float)((((double)words[0] + 0.5) * 0x1p-31 - 1) / sqrt(fan_in));

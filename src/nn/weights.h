@@ -32,8 +32,8 @@ mica_status mica__weights_add(mica__weights *parts, const mica__weight_head *hea
 /* Adds a tensor with this name, dtype and shape. MICA_E_UNSUPPORTED: the name is too long. */
 mica_status mica__weights_put(mica__weights *parts, const char *name, mica_dtype dtype, mica_shape shape,
                               mica__weight_part **part);
-/* Moves tensors from `from` to `to`, unless `to` already has them. Parts of rank `rank` of `ranks` are copied into the
- * whole tensors. */
+/* Moves the tensors of `from` to `to`. A tensor that `to` already has is left in `from`. A divided tensor of `from`,
+ * which is the part of rank `rank` of `ranks`, is copied into the whole tensor in `to`. */
 mica_status mica__weights_join(mica__weights *to, mica__weights *from, int32_t ranks, int32_t rank);
 /* Finds a tensor; NULL: there is none of this name. */
 const mica__weight_part *mica__weights_find(const mica__weights *parts, const char *name);

@@ -1,7 +1,8 @@
 /* cnn_gru: a convolution along time, a bidirectional GRU, attention; one answer per position or one for all. */
 #include "nn/zoo/sequence.h"
 
-/* Sets x (B, T, C) to zero from each length on, like the padding of the convolution. */
+/* Sets the positions of x (B, T, C) after each sequence's length to zero, so that the convolution reads zeros there, as
+ * it does beyond the ends of x. */
 static mica_value cut(mica_value x, mica_value lengths) {
   if (mica_value_is_null(lengths)) return x;
   mica_value inside = mica_less(mica_unsqueeze(mica_positions(x, (mica_value){0}), MICA_AXES(0)),

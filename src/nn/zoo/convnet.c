@@ -9,7 +9,8 @@
 /* After the usual stages, more are added until the longer side has at most this number of points. */
 #define LAST_SIDE 4
 
-/* Relu comes after pooling: the result is the same, on a quarter of the elements. */
+/* One stage: convolution, batch norm, max pooling by 2, relu. Relu after pooling has the same result as before pooling,
+ * but on a quarter of the elements. */
 static mica_value stage(mica_nn *nn, int number, mica_value x, int64_t filters, int64_t stride) {
   char conv[16], norm[16];
   snprintf(conv, sizeof conv, "conv%d", number);

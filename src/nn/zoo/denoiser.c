@@ -16,7 +16,7 @@
 #define LEAST_SIDE 4
 /* Channels of all levels except the first, in units of `width`. */
 #define WIDER 2
-/* The longest wavelength of the time's embedding, divided by 2 pi. */
+/* The wavelengths of the time's embedding, divided by 2 pi, are 1 to almost this. */
 #define LONGEST 10000.0
 
 static const mica_value null_value = {0};
@@ -25,7 +25,7 @@ static const mica_value null_value = {0};
 typedef struct building {
   mica_nn *nn;
   mica_denoiser_config c;
-  mica_value time; /* (N, 4 width), activated once for all blocks */
+  mica_value time; /* (N, 4 width): the embedding of time and class, after silu; all blocks use it */
 } building;
 
 static int64_t channels_of(const building *b, int64_t level) { return level ? WIDER * b->c.width : b->c.width; }
@@ -38,7 +38,7 @@ static mica_value norm(const building *b, const char *name, mica_value x) {
   return mica_nn_group_norm(b->nn, name, x, groups, NULL);
 }
 
-/* last: its weights begin as zeros, so a block begins as the identity. */
+/* If `last`, the weights begin as zeros, so that a residual block begins as the identity. */
 static mica_value conv(const building *b, const char *name, mica_value x, int64_t filters, int64_t size, int64_t stride,
                        bool last) {
   const int64_t pad = size / 2;
@@ -127,7 +127,8 @@ static mica_value embed(const building *b, mica_value time, mica_value label) {
   return mica_silu(e);
 }
 
-/* Runs the levels from fine to coarse; skips receives every result. */
+/* Runs the levels from the finest to the coarsest. Appends the result of each block and of each downsampling to
+ * `skips`. */
 static mica_value go_down(const building *b, mica_value x, mica_value *skips, int *count) {
   for (int64_t level = 0; level <= b->c.depth; level++) {
     char scope[32];

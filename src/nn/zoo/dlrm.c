@@ -1,5 +1,5 @@
-/* dlrm: a vector per group of numbers, per id and per column; then dense layers on the products of all pairs of
- * vectors. */
+/* dlrm: all numbers together give one vector. Each id, each column of categories and each set give one vector too.
+ * Dense layers then read the dot products of all pairs of these vectors. */
 #include "nn/zoo/recommender.h"
 
 #include <mica/sparse.h>
@@ -13,8 +13,8 @@ static mica_value vector(mica_nn *nn, mica_value rows) {
   return mica__nn_narrow(nn, mica_unsqueeze(rows, MICA_AXES(1)));
 }
 
-/* The bottom layers: one vector (N, D) of all numbers. Without numbers it is the same for all samples; products with it
- * then act as biases. */
+/* The bottom layers: turn all numbers of a sample into one vector, (N, D). If there are no numbers, the vector is the
+ * same for all samples, and its products with the other vectors act as biases. */
 static mica_value bottom(mica_nn *nn, const mica__recommender *r, mica_value numbers, mica_value users) {
   if (mica_value_is_null(numbers))
     numbers = mica_full_like(mica_cast(mica_unsqueeze(users, MICA_AXES(1)), MICA_F32), 1);

@@ -43,7 +43,7 @@ static mica_value leave_out(mica_nn *nn, mica_value x, double rate) {
   return mica_mul(x, mica_nn_dropout(nn, one, rate));
 }
 
-/* The inverted residual block, with torchvision's numbers of its parts. */
+/* The inverted residual block. Its layers have the numbers that torchvision uses as names. */
 static mica_value inverted_residual(mica_nn *nn, mica_value x, const block *b) {
   const int64_t channels = b->channels, wide = channels * b->expand;
   const int64_t squeezed = channels / 4 > 1 ? channels / 4 : 1;

@@ -12,7 +12,8 @@ static mica_value conv_norm_relu(mica_nn *nn, int index, mica_value x, int64_t f
   return mica_clip(x, 0, 6);
 }
 
-/* The inverted residual block: expand, depthwise convolution, linear projection. channels: of x, as published. */
+/* The inverted residual block: expansion, depthwise convolution, linear projection. `channels` is the number of x's
+ * channels in the published network; a pruned network has fewer. */
 static mica_value inverted_residual(mica_nn *nn, mica_value x, int64_t channels, int64_t expand, int64_t filters,
                                     int64_t stride) {
   int64_t wide = channels * expand;

@@ -1,5 +1,5 @@
-/* nn/zoo/recommender.h: networks that score pairs of user and item. Ids are rows of tables; 0 is an id that training
- * has not seen. N users, V items (including 0), D features. */
+/* nn/zoo/recommender.h: networks that score pairs of user and item. Ids are rows of tables; 0 stands for every id that
+ * training has not seen. N users, V items (including 0), D features. */
 #ifndef MICA_NN_ZOO_RECOMMENDER_H
 #define MICA_NN_ZOO_RECOMMENDER_H
 
@@ -17,19 +17,24 @@ typedef struct mica__recommender {
   int64_t users, items; /* rows of their tables, including 0 */
   int64_t width, layers, heads, context;
   double dropout;
-  /* dlrm: number of columns of numbers, categories and sets; maximum number of values per set; rows of the table of all
-   * values, including 0 for unknown ones. */
+  /* Only for dlrm: the numbers of columns with numbers, with categories and with sets. `values` is the number of rows
+   * in the table of all categories and set elements, including row 0 for unknown ones. set_width[s] is the maximum
+   * number of elements of set s. */
   int64_t numbers, categories, sets, values, set_width[MICA__RECOMMENDER_SETS];
 } mica__recommender;
 
-/* Further inputs of dlrm; null if there are no such columns: numbers (N, numbers) f32, categories (N, categories), sets
- * concatenated (N, sum of set_width), and the number of values per set (N, sets). */
+/* Further inputs of dlrm. A member is null if there are no such columns.
+ *
+ *   numbers     (N, numbers) f32
+ *   categories  (N, categories)
+ *   sets        the elements of all sets, one set after another: (N, sum of set_width)
+ *   lengths     the number of elements of each set: (N, sets) */
 typedef struct mica__feature_values {
   mica_value numbers, categories, sets, lengths;
 } mica__feature_values;
 
-/* Inputs about users; null if not needed: ids (N), and their previous items (N, context), with lengths[n] valid ones at
- * the start. */
+/* Inputs about users. ids is (N). history (N, context) has the user's previous items; the first lengths[n] of row n are
+ * valid. Members that the network does not use are null. */
 typedef struct mica__user_values {
   mica_value ids, history, lengths;
 } mica__user_values;
@@ -66,15 +71,17 @@ static inline bool mica__recommender_has_sides(const mica__recommender *r) {
 
 MICA__SHARED mica__recommender_sides mica__recommender_build(mica_nn *nn, const mica__recommender *r,
                                                              mica__user_values user);
-/* mica__recommender_pairs: scores of pairs, (N, K) for items (N, K). mica__recommender_all: scores of all items, (N,
- * V). The functions that end in _of take them from a built network; the others build it. */
+/* pairs and pairs_of compute the scores of pairs, (N, K) for items (N, K). all and all_of compute the scores of all
+ * items, (N, V). The functions that end in _of use the sides that mica__recommender_build has returned; the others
+ * build the network themselves. */
 MICA__SHARED mica_value mica__recommender_pairs_of(mica_nn *nn, const mica__recommender_sides *sides, mica_value items);
 MICA__SHARED mica_value mica__recommender_all_of(mica_nn *nn, const mica__recommender_sides *sides);
 MICA__SHARED mica_value mica__recommender_pairs(mica_nn *nn, const mica__recommender *r, mica__user_values user,
                                                 mica_value items);
 MICA__SHARED mica_value mica__recommender_all(mica_nn *nn, const mica__recommender *r, mica__user_values user);
 
-/* Makes a table of `count` rows, "name.weight", initialised as N(0, deviation). Returns the weight itself, f32. */
+/* Makes a table of `count` rows, "name.weight", initialised as N(0, deviation). Returns the weight in f32, as the
+ * network's hook leaves it. */
 mica_value mica__recommender_table(mica_nn *nn, const char *name, int64_t count, int64_t width, double deviation);
 
 /* The networks whose scores are products. mf: Koren et al. 2009; towers: Covington et al. 2016, Yi et al. 2019; sasrec:
@@ -84,7 +91,8 @@ mica__recommender_sides mica__zoo_towers(mica_nn *nn, const mica__recommender *r
 mica__recommender_sides mica__zoo_sasrec(mica_nn *nn, const mica__recommender *r, mica__user_values user);
 /* Scores of items (N, K); items null: all, (N, V). He et al. 2017. */
 mica_value mica__zoo_neumf(mica_nn *nn, const mica__recommender *r, mica__user_values user, mica_value items);
-/* Scores of pairs with their features, (N). *vectors (N, F, D) are the factors of the products. Naumov et al. 2019. */
+/* Scores of pairs with their features, (N). *vectors (N, F, D) receives the F vectors whose dot products the network
+ * uses. Naumov et al. 2019. */
 MICA__SHARED mica_value mica__zoo_dlrm(mica_nn *nn, const mica__recommender *r, mica_value users, mica_value items,
                                        const mica__feature_values *x, mica_value *vectors);
 

@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 
-/* A residual block: its filters, its stride, and if its shortcut is a projection, which depends on the published
- * widths, not on a pruned network's widths. */
+/* A residual block. `projects` is true if its shortcut is a projection. That is decided by the widths of the published
+ * network, so that a pruned network has the same projections. */
 typedef struct block {
   int64_t filters, stride;
   bool projects;
