@@ -2,8 +2,9 @@
 
 #include <string.h>
 
-/* The most nodes that unrolling may make if the caller sets no limit. The second number is for lowerings that cannot
- * run, as in mica_onnx_build: there the host cannot count the trips of a loop instead. */
+/* The limits on the nodes that unrolling a loop may make if the caller sets no limit. MOST_UNROLLED is for models that
+ * run: the host counts the trips of longer loops. MOST_WITHOUT_RUNS is for mica_onnx_build, where the host cannot do
+ * so. */
 #define MOST_UNROLLED 2000
 #define MOST_WITHOUT_RUNS 20000
 
@@ -107,8 +108,8 @@ bool mica__flow_declared(const Onnx__ValueInfoProto *declared, mica_dtype *dtype
   return true;
 }
 
-/* An empty tensor of the declared type with a new axis of extent 0 in front; null, with an error recorded, if the
- * type is not declared. */
+/* Returns an empty tensor: the declared shape with a new first axis of extent 0. Null, with an error recorded, if the
+ * file does not declare a supported dtype and a fixed shape. */
 static mica_value empty(mica__lowering *l, const mica__onnx_node *node, const Onnx__ValueInfoProto *declared) {
   mica_dtype dtype;
   mica_shape one, shape = {.rank = 1};

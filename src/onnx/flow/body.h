@@ -1,21 +1,22 @@
-/* onnx/flow/body.h: lowers the body of an operator, once or a known number of times. */
+/* onnx/flow/body.h: lowers bodies, which are the graphs in attributes of operators such as If and Loop. */
 #ifndef MICA_ONNX_FLOW_BODY_H
 #define MICA_ONNX_FLOW_BODY_H
 
 #include "onnx/lowering.h"
 
-/* Returns the body in an attribute; NULL, with an error recorded, if there is none. */
+/* Returns the body that is the node's attribute `name`; NULL, with an error recorded, if it is missing. */
 const mica__onnx_graph *mica__flow_body(mica__lowering *l, const mica__onnx_node *node, const char *name);
 
-/* Lowers a body in a new scope, which sees the names around it. inputs: tensors or sequences, one per input of the body
- * (MICA_E_FORMAT otherwise). outputs: receives one result per output of the body; unusable if l->demands is set. */
+/* Lowers a body in a new scope, in which the names of the outer scopes are visible. inputs: one tensor or sequence for
+ * each input of the body; MICA_E_FORMAT if the numbers differ. outputs: receives one result for each output of the
+ * body. If l->demands is set afterwards, the outputs are not usable. */
 mica_status mica__flow_lower_any(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *body,
                                  const mica__lower_value *inputs, size_t input_count, mica__lower_value *outputs);
 /* mica__flow_lower_any for tensors only; MICA_E_UNSUPPORTED if a result is a sequence. */
 mica_status mica__flow_lower(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *body,
                              const mica_value *inputs, size_t input_count, mica_value *outputs);
 
-/* Stores result k: a tensor or a sequence. */
+/* Stores *value, a tensor or a sequence, as result k of the node. */
 mica_status mica__flow_give(mica__lowering *l, const mica__onnx_node *node, int32_t k, const mica__lower_value *value);
 
 /* True if unrolling `trips` trips of the body stays within the limit on nodes. */
@@ -26,10 +27,15 @@ mica_status mica__flow_too_long(mica__lowering *l, const mica__onnx_node *node, 
 /* Gets the type that the file declares for a value; false if a dimension is open or Mica lacks the dtype. */
 bool mica__flow_declared(const Onnx__ValueInfoProto *declared, mica_dtype *dtype, mica_shape *shape);
 
-/* True if output `index` of a loop's body is known in every trip: it depends only on the trip's number, on known names
- * around the body, on shapes, and on carried values for which the same holds. The body's inputs are the trip's number,
- * the condition and the carried values, whose first values are `carried`; its outputs begin with the condition and the
- * carried values. */
+/* True if output `index` of a loop's body is known to the host in every trip. This holds if the output depends only on
+ *
+ *   the trip's number
+ *   shapes
+ *   names outside the body that are known
+ *   carried values that are known before the first trip and after each trip
+ *
+ * The body's inputs are the trip's number, the condition and the carried values. `carried` has the carried values
+ * before the first trip. The body's outputs begin with the condition and the carried values. */
 bool mica__flow_is_known(mica__lowering *l, const mica__onnx_graph *body, size_t index,
                          const mica__lower_value *carried, size_t carried_count);
 

@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* operands: the condition, then those of the first function, then those of the second. */
+/* operands: the condition, then the inputs of else_branch, then the inputs of then_branch. */
 typedef struct branch_call {
   mica__call call;
-  mica__function *bodies[2]; /* for false, for true */
-  size_t *slots[2];          /* by input of the body: the index of its operand; 0 for none */
+  mica__function *bodies[2]; /* else_branch, then_branch */
+  /* slots[b][i]: the index of the operand for input i of bodies[b]; 0 if the function itself holds the value. */
+  size_t *slots[2];
 } branch_call;
 
 static mica_status run(mica__call *call, mica_queue *queue, const mica_tensor *const *operands) {
@@ -40,8 +41,8 @@ static void destroy(mica__call *call) {
   }
 }
 
-/* Makes functions of the two branches and lists their operands after the condition. *call is NULL if a branch takes
- * a sequence. */
+/* Makes functions of the two branches and lists their operands after the condition. *call is NULL if a branch reads a
+ * sequence from outside. */
 static mica_status make_call(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *const bodies[2],
                              mica_value *operands, size_t *count, mica__call **call) {
   branch_call *c = calloc(1, sizeof *c);

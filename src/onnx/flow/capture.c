@@ -1,4 +1,5 @@
-/* Finds the outer values that a body uses, so it can be lowered as a function. */
+/* Finds the values that a body takes from outside, so that it can be lowered as a function with these values as
+ * inputs. */
 #include "onnx/flow/cut.h"
 
 #include "base/element.h"
@@ -7,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The names that a body reads, without duplicates, in order. */
+/* The names that a body reads from outside, in order of first use and without duplicates. own: the names that the body
+ * defines; seen: the names already in the list. */
 typedef struct reading {
   mica__name_table own, seen;
   const char **names;
@@ -62,7 +64,7 @@ static void free_reading(reading *r) {
   free(r->names);
 }
 
-/* Copies the elements of a known value. */
+/* Returns a copy of the elements of a known value, which the caller frees; NULL if memory is short. */
 static const void *elements(const mica__node *node) {
   int64_t count = mica__node_count(node);
   size_t bytes = (size_t)count * mica_dtype_size(node->type.dtype);
@@ -80,7 +82,8 @@ static const Onnx__TensorProto *weight_of(const mica__lowering *l, int32_t id) {
   return NULL;
 }
 
-/* Describes a value from outside the body as an input. *live becomes true if each run computes it. */
+/* Describes a value from outside the body as an input of the function. *live becomes true if each run must pass the
+ * value, because it is neither known nor a weight. */
 static mica_status capture(const mica__lowering *l, const mica__lower_value *found, mica__lower_input *input,
                            bool *live) {
   *live = false;
@@ -102,14 +105,15 @@ static mica_status capture(const mica__lowering *l, const mica__lower_value *fou
   return MICA_OK;
 }
 
-/* Adds an input to the function for each outer value that the body reads. *list becomes true if one of the values is
- * a sequence. */
+/* Adds an input to the function for each name that the body reads from outside. operands receives the value to pass for
+ * each input, null if runs need not pass it. *list becomes true if one of the values is a sequence. */
 static mica_status capture_all(mica__lowering *l, const reading *r, mica__function *f, mica_value *operands,
                                bool *list) {
   for (size_t i = 0; i < r->count; i++) {
     const mica__lower_value *found = mica__scope_find(l, r->names[i]);
     bool live = false;
-    if (!found) continue; /* the name is made in an inner body; else, lowering reports that it is unknown */
+    /* An inner body defines the name. If none does, lowering the body reports that the name is unknown. */
+    if (!found) continue;
     if (found->list) *list = true;
     mica__lower_input *input = &f->inputs[f->input_count++];
     *input = (mica__lower_input){.name = r->names[i]};

@@ -1,4 +1,5 @@
-/* Cuts: a lowering pauses until a run has computed a value. */
+/* Cuts. A lowering that needs a computed value on the host stops at the current node, runs the graph so far and
+ * continues with the result. */
 #include "onnx/flow/cut.h"
 
 #include <stdio.h>
@@ -16,7 +17,8 @@ static mica_status make_stage(mica__trace *t, const mica_value *values, size_t c
   return status;
 }
 
-/* Sets the stage's sources for the values, notes the reason of the cut and appends the stage to the path. */
+/* Makes `stage` the next stage of the path, and records why the model is cut there. `values` are what the cut needs:
+ * the value that the lowering reads, or the operands of the call. Records where each of them is stored. */
 static mica_status cut(mica__trace *t, const mica__onnx_node *node, const char *why, mica__stage *stage,
                        const mica_value *values, size_t count) {
   stage->sources = calloc(count + 1, sizeof *stage->sources);

@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-/* Replaces *value by the result of a body with one input; no change if the attribute is absent. */
+/* Replaces *value by the result of the body in the attribute `name`, whose only input is *value. No change if the node
+ * lacks the attribute. */
 static mica_status changed(mica__lowering *l, const mica__onnx_node *node, const char *name, mica_value *value) {
   if (!mica__onnx_attr(node, name)) return MICA_OK;
   const mica__onnx_graph *body = mica__flow_body(l, node, name);
@@ -17,7 +18,7 @@ static mica_status changed(mica__lowering *l, const mica__onnx_node *node, const
   return MICA_OK;
 }
 
-/* Lowers attention with bodies that modify scores and weights. */
+/* Lowers attention in which the body score_mod changes the scores and the body prob_mod the weights after softmax. */
 MICA__LOWER(flex_attention) {
   mica_value q = mica__lower_operand(l, node, 0), k = mica__lower_operand(l, node, 1);
   mica_value v = mica__lower_operand(l, node, 2);

@@ -27,7 +27,7 @@ static void free_arrays(mica__host_array *arrays, size_t count) {
   for (size_t i = 0; i < count; i++) free(arrays[i].data);
 }
 
-/* --- at once --- */
+/* --- during lowering --- */
 
 static mica_status known(const mica__lowering *l, mica_value value, mica__host_array *out) {
   const mica__node *node = mica__graph_node(l->graph, value.id);
@@ -55,7 +55,7 @@ static mica_status at_once(mica__lowering *l, mica__host_fn *compute, const void
   return status;
 }
 
-/* --- between stages --- */
+/* --- during a run, between two stages --- */
 
 typedef struct host_call {
   mica__call call;

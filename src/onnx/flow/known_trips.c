@@ -10,7 +10,7 @@ typedef struct knowing {
   mica__name_table makers; /* name -> node of the body that makes it */
   mica__name_table inputs; /* name -> input of the body */
   bool *nodes;             /* by node: its results are known */
-  bool *carried;           /* by input of the body: known in every trip */
+  bool *carried;           /* by input of the body: its value is known to the host in every trip */
 } knowing;
 
 static bool is_known_name(const knowing *k, const char *name) {
@@ -48,8 +48,9 @@ static mica_status file_names(knowing *k) {
   return MICA_OK;
 }
 
-/* Starts with all carried values that are known at first, and removes those that a trip computes from unknown ones,
- * until nothing changes. */
+/* Finds the carried values that are known in every trip. Starts with the values that are known before the first trip,
+ * then removes each value that a trip computes from unknown ones, until nothing changes. Returns true if output `index`
+ * of the body is then known. */
 static bool find_known(knowing *k, size_t index, size_t carried_count) {
   for (bool changed = true; changed;) {
     changed = false;

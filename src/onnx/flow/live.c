@@ -1,4 +1,5 @@
-/* Finds the values that are needed after a cut: names that later nodes read, and values that operators hold. */
+/* Finds the values that are needed after a cut: the values whose names later nodes read, and the values that operators
+ * hold while they lower their bodies. */
 #include "onnx/flow/runner.h"
 
 #include "compile/template.h"
@@ -37,7 +38,7 @@ static mica_status add_live(const mica__trace *t, mica_value value, int32_t **id
   return MICA_OK;
 }
 
-/* Adds a tensor, or the tensors of a sequence. */
+/* Adds a value, or each value of a sequence, to the list of live ids if a run computes it. */
 static mica_status add_any(const mica__trace *t, const mica__lower_value *value, int32_t **ids, size_t *count) {
   MICA_TRY(add_live(t, value->value, ids, count));
   for (int64_t i = 0; value->list && i < value->list->count; i++)
@@ -55,8 +56,8 @@ static mica_status add_scope(const mica__trace *t, const mica__lower_scope *scop
   return MICA_OK;
 }
 
-/* Adds all names in a function's scope to those that are read: its graph has no list of outputs, so all of them stay
- * live. */
+/* Adds all names in a function's scope to `reads`. A function's graph has no list of outputs, so each of its names may
+ * be needed after the function. */
 static mica_status file_all(mica__name_table *reads, const mica__lower_scope *scope) {
   for (size_t e = 0; e < scope->names.size; e++) {
     const char *name = scope->names.entries[e].name;

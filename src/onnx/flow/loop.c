@@ -1,5 +1,5 @@
-/* Lowers Loop. If the number of trips is known and small, the loop is unrolled, so shapes may change from trip to trip
- * at no cost. Else the host counts the trips (loop_call.c). */
+/* Lowers Loop. A loop whose number of trips is known and small is unrolled; shapes may then change from trip to trip
+ * without a further lowering. For other loops the host counts the trips (loop_call.c). */
 #include "onnx/flow/body.h"
 #include "onnx/flow/loop_call.h"
 
@@ -7,9 +7,11 @@
 
 typedef struct loop {
   const mica__onnx_graph *body;
-  size_t carried, scans; /* the numbers of values carried from trip to trip, and of collected results */
+  /* The number of values carried from trip to trip, and the number of results that collect one value per trip. */
+  size_t carried, scans;
   mica__lower_value *inputs, *outputs;
-  mica_value **kept; /* by collected result: one value per trip */
+  /* kept[k][trip]: the value that collected result k takes from a trip. */
+  mica_value **kept;
   size_t trips, capacity;
 } loop;
 
@@ -71,8 +73,8 @@ static mica_status begin(mica__lowering *l, const mica__onnx_node *node, loop *s
   return MICA_OK;
 }
 
-/* Unrolls while the condition holds, at most `most` trips (below 0: no limit). *whole becomes false if there are too
- * many. */
+/* Lowers the body once per trip, while the condition holds and for at most `most` trips; there is no limit if `most` is
+ * negative. *whole becomes false, and the unrolling ends early, if there would be too many nodes. */
 static mica_status unroll(mica__lowering *l, const mica__onnx_node *node, loop *s, int64_t most, bool on, bool *whole) {
   for (int64_t trip = 0; on && (most < 0 || trip < most); trip++) {
     *whole = mica__flow_may_unroll(l, s->body, trip + 1);
@@ -91,7 +93,7 @@ static mica_status unroll(mica__lowering *l, const mica__onnx_node *node, loop *
   return MICA_OK;
 }
 
-/* Unrolls while the carried values are registered as held, so that a cut inside a trip keeps them. */
+/* Unrolls the loop. The carried values are in l->held meanwhile, so that a cut inside a trip keeps them. */
 static mica_status unroll_held(mica__lowering *l, const mica__onnx_node *node, loop *s, int64_t most, bool on,
                                bool *whole) {
   const mica__lower_held *before = l->held;
@@ -113,7 +115,8 @@ static mica_status give_unrolled(mica__lowering *l, const mica__onnx_node *node,
   return l->status;
 }
 
-/* Lets the host count the trips. *done stays false if the loop carries a sequence: it must then be unrolled. */
+/* Lets the host count the trips. *done stays false if the loop carries a sequence or its body reads one from outside:
+ * the loop must then be unrolled. */
 static mica_status call(mica__lowering *l, const mica__onnx_node *node, const loop *s, mica_value trips,
                         mica_value first, bool *done) {
   if (carries_list(s)) return MICA_OK;

@@ -1,4 +1,5 @@
-/* Functions and their programs: found by input types, lowered during their first run, and evicted. */
+/* Functions and their programs. A program is found by the types of the inputs and is lowered during its first run. The
+ * stages used least recently are destroyed if there are too many or they need too much memory. */
 #include "onnx/flow/runner.h"
 
 #include "compile/template.h"
@@ -9,8 +10,9 @@
 
 #define LOWERINGS 64
 #define SHARE_OF_MEMORY 2
-/* If this number of programs differ only in bound inputs, inputs with many different values are no longer bound:
- * they are not sizes. */
+/* A bound input is a constant of the program. If this number of programs differ only in the elements of bound inputs,
+ * the inputs with many different values are no longer bound. Such inputs are data and not sizes, and binding them would
+ * lower the model again for each value. */
 #define MOST_VALUES 16
 
 static size_t bytes_of(const mica__lower_input *input) {
@@ -90,7 +92,8 @@ static bool is_for(const mica__function *f, const mica__flow_program *p, const m
   return true;
 }
 
-/* Unbinds inputs that have too many values; true if there were any. */
+/* Does nothing until MOST_VALUES programs have the types of `inputs`. Then unbinds each input whose elements differ
+ * from those in `inputs` in at least MOST_VALUES / 2 of these programs. True if an input was unbound. */
 static bool free_inputs(mica__function *f, const mica__lower_input *inputs) {
   size_t count = 0;
   bool freed = false;
@@ -162,7 +165,8 @@ static mica_status know(mica__function *f, const Onnx__TensorProto *tensor) {
   return MICA_OK;
 }
 
-/* Sets the outputs at the end of a path from the values that the lowering made. */
+/* Records in the last stage of a path where each output of the function is stored, its type, and whether it is known to
+ * be true or false. */
 static mica_status say_outputs(const mica__trace *t, const mica_value *outputs, mica__stage *stage) {
   size_t count = t->program->function->output_count;
   int32_t at = (int32_t)t->program->path_count;
@@ -185,8 +189,8 @@ static mica_status say_outputs(const mica__trace *t, const mica_value *outputs, 
   return MICA_OK;
 }
 
-/* Checks the indices that this end of a path lists. Each end has its own list, because the extents may differ between
- * paths. */
+/* Checks the indices that the last stage of a path lists, if they are in host memory. Each path has its own list,
+ * because the extents that limit the indices may differ between paths. */
 static mica_status check_indices(const mica__flow_program *p, const mica__stage *stage) {
   const mica_onnx_runner *r = p->function->runner;
   for (size_t i = 0; p->function->is_model && i < stage->index_count; i++) {

@@ -1,15 +1,19 @@
-/* onnx/flow/runner.h: runs lowered models: functions, programs, stages, calls.
+/* onnx/flow/runner.h: runs lowered models. A model is cut where its lowering needs a computed value on the host, or a
+ * call.
  *
- *   function   the model, a branch of an If or the body of a loop: nodes, and the sources of outer values
- *   program    a function for inputs of some types (and elements, if they are bound): a tree of stages
- *   stage      a session, and how it ends: with the outputs; with a value that the lowering needs on the host, whose
- *              bytes select the next stage; or with a call, whose results' types select it
- *   call       what a run does between two stages: a step on the host, a branch, a loop
+ *   function   the model, a branch of an If or the body of a loop, with the sources of the values from outside
+ *   program    a function lowered for inputs of certain types, and for certain elements of the bound inputs (those
+ *              that are constants of the graph); it is a tree of stages
+ *   stage      a session, and what happens after it. The last stage of a path gives the outputs. Any other stage
+ *              ends with a value that the lowering reads on the host, or with a call. The bytes of the value, or the
+ *              types of the call's results, select the next stage.
+ *   call       an action between two stages: a step on the host, a branch, a loop
  *
- * A function is lowered during its first run: at a cut, the nodes so far become a stage, which runs, and the lowering
- * continues with the value or the results. A later run on the same path only looks the stages up. A run that leaves
- * the tree lowers the function again up to that point, without running anything twice, and continues. A node of the
- * lowering's graph has the same id whenever the same path is taken; stages find each other's values by it. */
+ * A function is lowered during its first run. At a cut, the nodes so far become a stage, which runs; the lowering
+ * continues with the value or the call's results. A later run on the same path only looks up the stages. If a run needs
+ * a stage that the tree lacks, the function is lowered again from the beginning; stages that already exist do not run
+ * again. On the same path, a node of the lowering's graph always has the same id; stages find each other's values by
+ * this id. */
 #ifndef MICA_ONNX_FLOW_RUNNER_H
 #define MICA_ONNX_FLOW_RUNNER_H
 
@@ -23,7 +27,7 @@ typedef struct mica__flow_source {
   int32_t stage, index;
 } mica__flow_source;
 #define MICA__NO_SOURCE ((mica__flow_source){-2, 0})
-/* The source of the runner's step, for random numbers. */
+/* The source of the runner's step. The runner counts the steps, and random numbers depend on the step. */
 #define MICA__STEP_SOURCE ((mica__flow_source){-3, 0})
 
 typedef enum mica__stage_end { MICA__STAGE_OUTPUTS, MICA__STAGE_VALUE, MICA__STAGE_CALL } mica__stage_end;
@@ -47,10 +51,10 @@ typedef struct mica__call {
 typedef struct mica__stage {
   struct mica__stage *parent, *children, *next;
   bool filed; /* the stage is in its program's tree */
-  void *key;  /* the parent's `now` that leads to this stage */
+  void *key;  /* the stage follows its parent if the parent's `now` equals this */
   size_t key_bytes;
   mica_session *session; /* NULL: nothing is computed */
-  mica_feed *feeds;      /* names are owned; each run sets the tensors */
+  mica_feed *feeds;      /* names are owned; each run sets the tensors from the sources in `fed` */
   mica__flow_source *fed;
   size_t feed_count;
   int32_t *ids; /* node ids of the session's outputs in the lowering's graph */
@@ -58,15 +62,18 @@ typedef struct mica__stage {
   mica__stage_end end;
   mica__flow_source *sources; /* of the outputs, the value, or the call's operands */
   size_t source_count;
-  mica__flow_type *types;       /* of outputs */
-  mica__lower_indices *indices; /* for an end with outputs: fed inputs that nodes on its path use as indices */
+  mica__flow_type *types; /* of outputs */
+  /* Fed inputs that nodes on the path use as indices. Only the last stage of a path, which gives the outputs, has
+   * them. */
+  mica__lower_indices *indices;
   size_t index_count;
-  int8_t *known; /* by output: its single element, 0 or 1; -1 if not known */
+  /* known[i]: 0 or 1 if output i has a single element and the lowering knows whether it is true; else -1. */
+  int8_t *known;
   mica__call *call;
   int32_t *result_ids; /* node ids of the call's results in the lowering's graph */
   void *now;           /* bytes of the value, or types of the results, in this run */
   size_t now_bytes;
-  uint64_t used, bytes; /* time of the last use; bytes of its plans */
+  uint64_t used, bytes; /* value of the runner's clock at the last use; bytes of the session's plans */
 } mica__stage;
 
 typedef struct mica__flow_program {
@@ -74,14 +81,19 @@ typedef struct mica__flow_program {
   struct mica__function *function;
   mica__lower_input *inputs; /* owns data: the elements of bound inputs */
   mica_tensor **uploads;     /* for inputs in host memory; NULL until first used */
-  void **sent;               /* last content of small uploads; NULL if unknown */
-  bool fresh; /* just made: it owns the bound elements, and the caller of mica__function_program clears this */
+  /* sent[i]: the last upload of input i if it was small, so that the same content is not uploaded again; NULL if
+   * unknown. */
+  void **sent;
+  /* The program was just made and now owns the elements of bound inputs, which the caller allocated. The caller must
+   * then not free them, and clears this flag. */
+  bool fresh;
   mica__stage *root;
-  mica__stage **path; /* of the last run */
+  mica__stage **path; /* the stages of the last run */
   size_t path_count, path_capacity;
   const mica_tensor **outputs; /* of the last run */
   mica_tensor **wanted;        /* by output: the memory that run->want gave; NULL: none */
-  mica_tensor **copies;        /* by output: a copy, for an output that is a tensor of the caller; NULL until needed */
+  /* By output: a copy, made if the output would be a tensor of the caller; NULL until needed. */
+  mica_tensor **copies;
   bool *written;
   uint64_t used;
 } mica__flow_program;
@@ -90,28 +102,33 @@ typedef struct mica__flow_program {
 typedef struct mica__run {
   mica_queue *queue;
   const mica_tensor *const *inputs; /* by input of the program; NULL for bound and absent ones */
-  /* Gives the memory for output i; *tensor stays NULL if any memory will do. passes: the input that the output
-   * equals, -1 for none. `want` itself may be NULL: any memory will do for all outputs. */
+  /* Sets *tensor to the memory for output i, of type *type, or leaves it NULL if any memory will do. passes: the index
+   * of the input that the output equals; -1 if it equals no input. `want` may itself be NULL; then any memory will do
+   * for all outputs. */
   mica_status (*want)(void *user, size_t i, int32_t passes, const mica__flow_type *type, mica_tensor **tensor);
   void *user;
-  bool again; /* something was demanded: the function's programs are gone, and it must be called again */
+  /* Lowering demanded a value. The function's programs are destroyed, and the function must be called again. */
+  bool again;
 } mica__run;
 
 typedef struct mica__function {
   mica_onnx_runner *runner;
   const mica__onnx_graph *graph;
-  bool is_model;             /* inputs may be bound */
-  bool counts;               /* input 0 is the trip's number; the next number is the last output */
-  mica__lower_input *inputs; /* as in a program, but without types; captured data is owned */
+  bool is_model; /* the function is the whole model, and its inputs may be bound */
+  bool counts;   /* for bodies of loops: input 0 is the trip's number, and the last output is the next trip's number */
+  /* Like a program's inputs, but without types. Owns the elements of values captured from outside. */
+  mica__lower_input *inputs;
   size_t input_count, output_count;
-  bool *bound, *free;              /* by input: bound, as it was demanded; not to be bound, as it has too many values */
-  const Onnx__TensorProto **known; /* initial values that were demanded */
+  /* By input. bound: its elements were demanded. free: it must not be bound again, because its elements differed too
+   * often between runs. */
+  bool *bound, *free;
+  const Onnx__TensorProto **known; /* initialisers that were demanded */
   size_t known_count;
   mica__flow_program *programs, *current;
   size_t stage_count;
 } mica__function;
 
-/* An initial value in device memory. */
+/* An initialiser in device memory. */
 typedef struct mica__weight {
   const Onnx__TensorProto *tensor;
   mica_tensor *memory;
@@ -120,7 +137,8 @@ typedef struct mica__weight {
 struct mica_onnx_runner {
   mica_engine *engine;
   mica_onnx *model;
-  mica__external external; /* its own maps, so that several threads may each run a runner of one model */
+  /* Its own mappings of the files, so that several threads may each use a runner of the same model. */
+  mica__external external;
   mica_onnx_runner_config config;
   mica_onnx_port *ports;
   const mica_onnx_feed **feeds;
@@ -130,9 +148,9 @@ struct mica_onnx_runner {
   mica__function *function;
   mica__weight *weights;
   size_t weight_count, weight_capacity;
-  mica_tensor *step; /* counts sessions that drew random numbers; NULL before the first */
+  mica_tensor *step; /* the current step in device memory; NULL before the first */
   int64_t steps;
-  uint64_t clock, bytes; /* bytes: of the plans of all stages */
+  uint64_t clock, bytes; /* clock: counts runs of programs and stages; bytes: of the plans of all stages */
   size_t lowered, kept;  /* stages ever made; stages that still exist */
   mica_onnx_cut *cuts;   /* where and why stages end, without duplicates */
   size_t cut_count;
@@ -140,42 +158,43 @@ struct mica_onnx_runner {
 
 /* --- functions and programs (program.c) --- */
 
-/* Makes a function of the runner's model, without describing its inputs; NULL if memory is short. */
+/* Makes a function for a graph of the runner's model. The caller fills in its inputs. NULL if memory is short. */
 mica__function *mica__function_create(mica_onnx_runner *runner, const mica__onnx_graph *graph, size_t input_count,
                                       bool counts);
 void mica__function_destroy(mica__function *function);
-/* Finds or makes the program for these inputs; a new one is not lowered yet. A new program takes ownership of the
- * elements of bound inputs, in (*program)->inputs. If other inputs must be bound from now on, *again becomes true and
- * *program is unchanged. */
+/* Finds the program for these inputs, or makes one, which is not lowered yet. A new program takes ownership of the
+ * elements of bound inputs, in (*program)->inputs. If too many programs differ only in bound elements, inputs are
+ * unbound instead: *again becomes true, *program is unchanged, and the caller must describe its inputs again. */
 mica_status mica__function_program(mica__function *function, const mica__lower_input *inputs, bool *again,
                                    mica__flow_program **program);
 void mica__function_forget(mica__function *function);
-/* Queues a run, and waits where a cut needs it. program->outputs are its outputs. */
+/* Queues a run of the program and sets program->outputs. Waits for the device at each cut. */
 mica_status mica__flow_program_run(mica__flow_program *program, mica__run *run);
 /* Finds or makes the function's program for inputs of the types of run->inputs, and runs it; *program receives it. */
 mica_status mica__function_call(mica__function *function, mica__run *run, mica__flow_program **program);
 
 /* --- stages (stage.c) --- */
 
-/* A lowering that runs its stages. */
+/* A lowering that can run: each cut makes a stage and runs it. */
 typedef struct mica__trace {
   mica__lowering l;
   mica__flow_program *program;
   mica__run *run;
   size_t replayed;            /* stages of the program's path that the lowering has passed */
-  mica__flow_source *sources; /* by id - 1 */
+  mica__flow_source *sources; /* sources[id - 1]: where runs find the value with this id */
   int32_t source_capacity;
 } mica__trace;
 
-/* Makes a stage that computes these values and the live ones; the caller then sets its end. live is NULL for the last
- * stage of a path. */
+/* Makes a stage that computes `values`, and the values with the ids in `live`, which later stages need. The caller then
+ * sets the end of the stage. live is NULL for the last stage of a path. */
 mica_status mica__stage_create(mica__trace *t, const mica_value *values, size_t count, const int32_t *live,
                                size_t live_count, mica__stage **stage);
-/* Returns where a value is once the path has reached its last stage. */
+/* Returns where runs find the value with this id: in an input or in a stage that the lowering has passed;
+ * MICA__NO_SOURCE if in neither. */
 mica__flow_source mica__trace_source(const mica__trace *t, int32_t id);
-/* Appends the stage to the path, as a child of its last stage. */
+/* Appends the stage to the program's path and makes it a child of the stage before. */
 mica_status mica__trace_push(mica__trace *t, mica__stage *stage);
-/* Moves past a stage that the path already has, and records where its values are. */
+/* Passes a stage that the path already has: records it as the source of the values that it computes. */
 mica_status mica__trace_pass(mica__trace *t);
 /* Runs stage number `at` of the program's path. */
 mica_status mica__stage_run(mica__flow_program *program, mica__run *run, size_t at);
@@ -183,12 +202,13 @@ const mica_tensor *mica__stage_tensor(const mica__flow_program *program, const m
                                       mica__flow_source source);
 void mica__stage_destroy(mica__function *function, mica__stage *stage);
 
-/* Lists the ids of values that are still used later (live.c); the caller frees *ids, which is never NULL. */
+/* Lists the ids of the values that nodes after a cut need (live.c). On success the caller frees *ids, which is not NULL
+ * even if the list is empty; after an error it is NULL. */
 mica_status mica__trace_live(mica__trace *t, int32_t **ids, size_t *count);
 
 /* --- weights (weights.c) --- */
 
-/* Returns the device copy of an initial value, made once for all lowerings. */
+/* Returns the device copy of an initialiser, made once for all lowerings. */
 mica_status mica__runner_weight(mica_onnx_runner *runner, const Onnx__TensorProto *tensor, mica_tensor **memory);
 /* Records where and why a model is cut. */
 mica_status mica__runner_note_cut(mica_onnx_runner *runner, const mica__onnx_node *node, const char *why);

@@ -1,5 +1,5 @@
-/* Sequences: lists of values that exist only during lowering and cost nothing on the device. Positions in them must be
- * known. */
+/* Sequences: lists of values that exist only during lowering and cost nothing on the device. The host must know the
+ * positions of their elements. */
 #include "onnx/lowering.h"
 
 #include <string.h>
@@ -31,8 +31,9 @@ static mica_status give(mica__lowering *l, const mica__onnx_node *node, mica_val
   return MICA_OK;
 }
 
-/* Reads operand k as a position, 0 to `last`, in a sequence of `count`; `standard` if it is absent. False if it is not
- * known or out of range. */
+/* Reads operand k as a position in a sequence of `count` values; a negative position counts from the end. *at receives
+ * the position, 0 to `last`, or `standard` if the operand is absent. False if the position is not known or out of
+ * range. */
 static bool position(mica__lowering *l, const mica__onnx_node *node, int32_t k, int64_t count, int64_t last,
                      int64_t standard, int64_t *at) {
   mica__integers given;
@@ -107,7 +108,8 @@ MICA__LOWER(concat_from_sequence) {
   return give(l, node, mica_concat(values, (size_t)list->count, (int32_t)axis));
 }
 
-/* The sizes of the parts: one number for all (the last may be smaller), or a list; 1 if absent. */
+/* Computes the sizes of the parts into which SplitToSequence cuts an axis. The operand is a list of sizes, or a single
+ * size for all parts; the last part may then be smaller. Without the operand the size is 1. */
 static mica_status part_sizes(mica__lowering *l, const mica__onnx_node *node, const mica__integers *given,
                               int64_t extent, mica__integers *sizes) {
   *sizes = *given;

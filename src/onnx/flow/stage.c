@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define NAME 32
-/* The most stages of a path, because a small file could ask for many more. */
+/* The maximum number of stages on a path. A small file with a loop could ask for far more. */
 #define MOST_STAGES 4096
 
 mica__flow_type mica__flow_type_of(mica_dtype dtype, mica_shape shape) {
@@ -27,7 +27,7 @@ mica_shape mica__flow_shape(const mica__flow_type *type) {
   return shape;
 }
 
-/* --- where values are --- */
+/* --- sources of values --- */
 
 mica__flow_source mica__trace_source(const mica__trace *t, int32_t id) {
   if (id <= t->source_capacity && t->sources[id - 1].stage != -2) return t->sources[id - 1];
@@ -100,13 +100,15 @@ typedef struct cutting {
   mica__trace *t;
   const mica_graph *from;
   mica_graph *to;
-  bool *value, *node; /* by id - 1: true if the value is read; true if the node is computed, with all its results */
+  /* By id - 1. value: the stage reads this value; node: the stage computes this node, with all its results. */
+  bool *value, *node;
   int32_t *map;
   mica_binding *bindings;
   size_t binding_count;
 } cutting;
 
-/* The id of the node that a result belongs to. */
+/* Returns the node that computes value `id`. For one of several results, this is the node that all these results
+ * share. */
 static int32_t node_of(const mica_graph *graph, int32_t id) {
   const mica__node *node = mica__graph_node(graph, id);
   return node->op == &mica__op_result ? node->inputs[0] : id;
@@ -225,7 +227,8 @@ mica_status mica__stage_create(mica__trace *t, const mica_value *values, size_t 
   if (!stage) return mica__fail_nomem("a stage");
   stage->ids = calloc(count + live_count + 1, sizeof *stage->ids);
   mica_status status = stage->ids ? MICA_OK : mica__fail_nomem("a stage");
-  bool copies = !live && t->program->function->is_model; /* copy inputs, as outputs have their own memory */
+  /* The model's outputs have their own memory, so copy an input that is also an output. */
+  bool copies = !live && t->program->function->is_model;
   for (size_t i = 0; status == MICA_OK && i < count; i++) {
     int32_t stands = mica__trace_source(t, values[i].id).stage;
     if (stands == -2 || (stands == -1 && copies)) add_id(stage, values[i].id);
@@ -281,7 +284,7 @@ const mica_tensor *mica__stage_tensor(const mica__flow_program *p, const mica__r
                                  : stage->call->results[index - stage->id_count];
 }
 
-/* Uploads the runner's next step. */
+/* Uploads the number of the current step and counts it. Random numbers depend on the step. */
 static mica_status advance(mica_onnx_runner *r, mica_queue *queue, const mica_tensor **step) {
   if (!r->step) MICA_TRY(mica_tensor_create(r->engine, MICA_I64, MICA_SCALAR, &r->step));
   *step = r->step;
@@ -304,8 +307,9 @@ static mica_status run_session(const mica__flow_program *p, const mica__run *run
   return MICA_OK;
 }
 
-/* Lets the session write output i into `tensor`; NULL: into its own memory. *bound stays false if tensor is NULL, if
- * this stage's session does not compute the output, and if an earlier output is the same value. */
+/* Lets the session write output i into `tensor`, or into its own memory if `tensor` is NULL. *bound tells whether the
+ * session will write `tensor`. It will not if another stage, a call or an input provides the output, or if an earlier
+ * output is the same value. */
 static mica_status bind(const mica__stage *stage, int32_t at, size_t i, mica_tensor *tensor, bool *bound) {
   mica__flow_source source = stage->sources[i];
   *bound = false;
@@ -322,8 +326,8 @@ static bool is_input(const mica__flow_program *p, const mica__run *run, const mi
   return false;
 }
 
-/* Copies an output that is a tensor of the caller: a loop without trips or a branch may pass an input on, but the
- * model's outputs belong to the runner. */
+/* Copies an output that is a tensor of the caller. A loop without trips, or a branch, may return an input unchanged,
+ * but the memory of the model's outputs must belong to the runner. */
 static mica_status copy_input(mica__flow_program *p, const mica__run *run, size_t i) {
   const mica_tensor *from = p->outputs[i];
   mica_tensor *to = p->copies[i];
