@@ -4,21 +4,24 @@
 
 #include "onnx/lower.h"
 
-/* Reshapes (batch, rows, heads width) to (batch, heads, rows, width); a value of rank 4 stays. Null, with an error
- * recorded, if the heads do not divide the last axis. */
+/* Turns (batch, rows, heads * width) into (batch, heads, rows, width); returns a value of rank 4 unchanged. If the last
+ * axis is not a multiple of the number of heads, records an error and returns null. */
 mica_value mica__lower_split_heads(mica__lowering *l, const mica__onnx_node *node, mica_value x, int64_t heads);
-/* Repeats each head of (batch, heads, rows, width) for all the query heads that share it. */
+/* Repeats the key heads of x (batch, key heads, rows, width), so that each of `heads` query heads has a copy of the key
+ * head that it shares with others. */
 mica_value mica__lower_share_heads(mica_value x, int64_t heads);
 
-/* Rotation angles of positions. */
+/* How mica__lower_rotate rotates the heads: rotary position embedding (Su et al. 2021) rotates pairs of elements. */
 typedef struct mica__rotation {
-  mica_value cosine, sine; /* (batch, rows, >= width / 2); with positions (all positions, >= width / 2) */
-  mica_value positions;    /* integers (batch, rows): row indices of cosine and sine; null: none */
-  int64_t width;           /* how many elements of a head are rotated, an even number; 0: all */
-  bool neighbours;         /* pairs are elements 2 i and 2 i + 1; else i and i + width / 2 */
+  /* One angle per pair: (batch, rows, at least width / 2), or (n, at least width / 2) if `positions` is set. */
+  mica_value cosine, sine;
+  mica_value positions; /* integers (batch, rows): the row of cosine and sine that each row uses; null: none */
+  int64_t width;        /* how many elements of a head are rotated, an even number; 0: all */
+  bool neighbours;      /* true: pair i is elements 2 i and 2 i + 1; false: elements i and i + width / 2 */
 } mica__rotation;
 
-/* Rotates (batch, heads, rows, width of a head). Null, with an error recorded unless an operand is null. */
+/* Rotates (batch, heads, rows, width of a head). Returns null on failure; an error is recorded unless the reason is
+ * that an operand is null. */
 mica_value mica__lower_rotate(mica__lowering *l, const mica__onnx_node *node, mica_value x,
                               const mica__rotation *rotation);
 

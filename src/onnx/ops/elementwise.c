@@ -50,7 +50,8 @@ MICA__LOWER(unary) {
 
 MICA__LOWER(identity) { return give(l, node, x_of(l, node)); }
 
-/* Returns x, as in inference. The mask is all true; before version 10 it has x's type. */
+/* Result 0 is x, as in inference. Result 1, the mask, is all true; it is bool, but before version 10 it has x's
+ * dtype. */
 MICA__LOWER(dropout) {
   mica_value x = x_of(l, node);
   if (mica__lower_has(l, node, 2)) {
@@ -65,7 +66,8 @@ MICA__LOWER(dropout) {
   }
   mica__lower_result(l, node, 0, x);
   if (mica__lower_wants(node, 1) && x.graph) {
-    /* The mask is made from x, whose batch may be open: 0 x + 1 is 1 or NaN, and both become true. */
+    /* The mask has x's shape, whose batch size may be unknown until the run, so it is computed from x: 0 x + 1 is 1, or
+     * NaN if x is infinite or NaN, and both become true. */
     mica_value mask = mica_cast(mica_affine(x, 0, 1), MICA_BOOL);
     mica__lower_result(l, node, 1, node->version < 10 ? mica_cast(mask, mica_value_dtype(x)) : mask);
   }
@@ -151,8 +153,11 @@ static const struct {
                 {"BitwiseOr", mica_bit_or},
                 {"BitwiseXor", mica_bit_xor}};
 
-/* Operand 1, shaped to broadcast with operand 0. Before version 7 only the attribute `broadcast` allows this: its axes
- * then match the axes of operand 0 from `axis` on or, without `axis`, the last ones, as in NumPy. */
+/* Returns operand 1, reshaped if needed to broadcast with operand 0.
+ *
+ * - From version 7 on, or without the attribute `broadcast`, it is returned as it is.
+ * - Before version 7 with `broadcast`, its axes match the axes of operand 0 from `axis` on. Without `axis` they match
+ *   the last axes, as in NumPy. */
 static mica_value beside(mica__lowering *l, const mica__onnx_node *node, mica_value a) {
   mica_value b = mica__lower_operand(l, node, 1);
   if (node->version >= 7 || !a.graph || !b.graph || !mica__onnx_int(node, "broadcast", 0)) return b;
@@ -241,7 +246,7 @@ MICA__LOWER(where) {
 
 /* --- bounds --- */
 
-/* Reads bound k as a number; sets *known to false if only the device has it. */
+/* Reads bound k as a number. Sets *known to false if the value is computed on the device and so is not known yet. */
 static double bound(mica__lowering *l, const mica__onnx_node *node, int32_t k, const char *name, double standard,
                     bool *known) {
   double number = standard;
@@ -264,7 +269,7 @@ MICA__LOWER(clip) {
 
 /* --- types --- */
 
-/* Reads the dtype from the attribute `to`, which was a text before version 6. */
+/* Reads the dtype from the attribute `to`, which was a string before version 6. */
 static bool target(mica__lowering *l, const mica__onnx_node *node, mica_dtype *dtype) {
   const Onnx__AttributeProto *to = mica__onnx_attr(node, "to");
   int32_t type = to && to->has_i ? (int32_t)to->i : 0;

@@ -3,10 +3,12 @@
 #include <string.h>
 
 #define MOST_AXES 3
-/* The most elements of a block; each becomes a filter. */
+/* Limit on the elements of a block. Col2Im makes a filter from each element. */
 #define MOST_ELEMENTS 65536
 
-/* The windows of an image: extents of the image and of a block, and the number of blocks along each axis. */
+/* The blocks that Col2Im adds to an image. Each array has one number per axis. `size` is the extent of a block in
+ * elements, `count` the number of blocks, and `whole` the extent that all blocks cover together. `before` and `after`
+ * are the padding. */
 typedef struct blocks {
   int32_t rank;
   int64_t image[MOST_AXES], size[MOST_AXES], stride[MOST_AXES], dilation[MOST_AXES];
@@ -37,7 +39,7 @@ static bool take_blocks(mica__lowering *l, const mica__onnx_node *node, blocks *
     b->after[i] = pads.count ? pads.values[b->rank + i] : 0;
     fits = b->image[i] >= 1 && b->size[i] >= 1 && b->image[i] <= INT32_MAX && b->size[i] <= INT32_MAX &&
            b->before[i] >= 0 && b->after[i] >= 0 && b->before[i] <= INT32_MAX && b->after[i] <= INT32_MAX;
-    if (!fits) break; /* so that no number after this line exceeds 2^63 */
+    if (!fits) break; /* so that the sums and products below fit 64 bits */
     int64_t span = (b->size[i] - 1) * b->dilation[i] + 1, room = b->image[i] + b->before[i] + b->after[i] - span;
     b->count[i] = room < 0 ? 0 : room / b->stride[i] + 1;
     b->whole[i] = (b->count[i] - 1) * b->stride[i] + span;
@@ -50,7 +52,8 @@ static bool take_blocks(mica__lowering *l, const mica__onnx_node *node, blocks *
   return fits;
 }
 
-/* Makes filters (channels of x, 1, block...): filter k of a channel is 1 at element k of the block and 0 elsewhere. */
+/* Makes one-hot filters (channels * elements, 1, block...) for a convolution with `channels` groups: filter k of a
+ * group is 1 at element k of the block and 0 elsewhere. */
 static mica_value one_hot_filters(mica_value x, const blocks *b, int64_t channels, int64_t elements) {
   mica_value rows = mica_range(x.graph, MICA_I64, elements);
   mica_value eye = mica_equal(mica_reshape(rows, MICA_SHAPE(elements, 1)), rows);
@@ -60,7 +63,7 @@ static mica_value one_hot_filters(mica_value x, const blocks *b, int64_t channel
   return mica_reshape(all, filters);
 }
 
-/* Sums blocks at their positions: a transposed convolution with one-hot filters. */
+/* Adds each block to the image at its position: a transposed convolution with one-hot filters. */
 MICA__LOWER(col2im) {
   blocks b = {0};
   int64_t elements = 1, positions = 1, before[MICA_MAX_RANK] = {0}, after[MICA_MAX_RANK] = {0};
@@ -89,8 +92,8 @@ MICA__LOWER(col2im) {
   return give(l, node, mica_pad(y, before, after, MICA_PAD_MODE_CONSTANT, 0));
 }
 
-/* Positions along axis k of a grid: the centres of n equal cells of -1 .. 1 or, with aligned corners, n equidistant
- * points from -1 to 1. */
+/* Returns the coordinates along axis k of a grid: the centres of the n equal cells that divide [-1, 1], or, if
+ * `corners` is set, n equidistant points from -1 to 1. */
 static mica_value positions_along(mica_value like, mica_shape grid, int32_t k, bool corners) {
   mica_shape along = {.rank = grid.rank};
   int64_t n = grid.dim[k];
@@ -100,7 +103,8 @@ static mica_value positions_along(mica_value like, mica_shape grid, int32_t k, b
   return mica_expand(mica_reshape(mica_affine(steps, step, corners ? -1 : step / 2 - 1), along), grid);
 }
 
-/* Transforms the positions x, y, z of a grid by theta: (n, height, width, 2) or (n, depth, height, width, 3). */
+/* Multiplies the coordinates of the points of a grid by the matrix theta of each sample. The result is (n, height,
+ * width, 2) with x and y, or (n, depth, height, width, 3) with x, y and z. */
 MICA__LOWER(affine_grid) {
   mica__integers size;
   mica_value theta = x_of(l, node), parts[MOST_AXES + 1];

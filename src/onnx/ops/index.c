@@ -14,23 +14,25 @@ static bool axis_of(mica__lowering *l, const mica__onnx_node *node, mica_value x
   return x.graph && mica__lower_axis(l, node, mica_value_shape(x).rank, axis);
 }
 
-/* Checks operand 1 as indices along the axis of x: false, with an error recorded, if a known index is out of range. */
+/* Checks operand 1, indices along the axis of x. Returns false, with an error recorded, if a constant index is out of
+ * range. onnx/indices.h says how other indices are checked. */
 static bool within(mica__lowering *l, const mica__onnx_node *node, mica_value x, int64_t axis) {
   return mica__lower_indices_within(l, node, mica__lower_operand(l, node, 1), &mica_value_shape(x).dim[axis], 1);
 }
 
-/* Checks operand 1 as columns of indices for the axes of x from `first` on: false, with an error recorded, if a known
- * index is out of range. */
+/* Checks operand 1, whose column i indexes axis first + i of x. Returns false, with an error recorded, if a constant
+ * index is out of range. onnx/indices.h says how other indices are checked. */
 static bool columns_within(mica__lowering *l, const mica__onnx_node *node, mica_value x, int32_t first) {
   mica_value indices = mica__lower_operand(l, node, 1);
   if (!x.graph || !indices.graph) return true; /* an error was already recorded */
   mica_shape own = mica_value_shape(indices), whole = mica_value_shape(x);
   int64_t columns = own.rank ? own.dim[own.rank - 1] : 0;
-  if (columns < 1 || first + columns > whole.rank) return true; /* the graph builder fails */
+  if (columns < 1 || first + columns > whole.rank) return true; /* the graph builder records the error */
   return mica__lower_indices_within(l, node, indices, whole.dim + first, (int32_t)columns);
 }
 
-/* True if the indices are known and ascend by equal steps: gathering them is a slice, which copies nothing. */
+/* Returns true if the indices are constants that ascend by equal steps. Such a gather is a slice, which copies nothing.
+ * Sets *from to the first index and *step to the step. */
 static bool is_slice(mica__lowering *l, const mica__onnx_node *node, mica_value indices, int64_t extent, int64_t *from,
                      int64_t *step) {
   mica__integers known;
@@ -68,13 +70,14 @@ MICA__LOWER(gather_elements) {
   mica_value x = x_of(l, node), indices = indices_of(l, node, 1);
   if (!axis_of(l, node, x, &axis) || !indices.graph || !within(l, node, x, axis)) return MICA_OK;
   mica_shape own = mica_value_shape(indices), whole = mica_value_shape(x);
-  /* Along other axes the indices may be shorter than x. */
+  /* Along the other axes the indices may be shorter than x; x is then cut to their extent. */
   for (int32_t i = 0; i < whole.rank && own.rank == whole.rank; i++)
     if (i != axis && own.dim[i] < whole.dim[i]) x = mica_slice(x, i, 0, own.dim[i], 1);
   return give(l, node, mica_gather_elements(x, indices, (int32_t)axis));
 }
 
-/* The first batch_dims axes are common to both operands: their indices are put before the given ones. */
+/* The first batch_dims axes are common to both operands. A column per batch axis, with the position along that axis, is
+ * put before the columns of the given indices. This makes a gather without batch axes. */
 MICA__LOWER(gather_nd) {
   mica_value x = x_of(l, node), indices = indices_of(l, node, 1);
   int64_t batch = mica__onnx_int(node, "batch_dims", 0);

@@ -1,4 +1,4 @@
-/* Shapes and orders. */
+/* Operators that change the shape of a value or the order of its elements. */
 #include "onnx/ops/family.h"
 
 #include <string.h>
@@ -54,7 +54,8 @@ MICA__LOWER(transpose) {
   return give(l, node, mica_value_shape(x).rank ? mica_transpose(x, axes) : x);
 }
 
-/* Reads axes from an attribute, or from version 13 on from operand 1. */
+/* Reads the axes from the attribute `axes` (before version 13) or from operand 1. Returns false, with an error
+ * recorded, if an axis is invalid. */
 static bool axes_of(mica__lowering *l, const mica__onnx_node *node, int32_t rank, mica_axes *axes) {
   mica__integers list;
   if (!mica__onnx_ints(node, "axes", &list) && !mica__lower_integers(l, node, 1, &list)) return false;

@@ -74,7 +74,7 @@ static mica_value activated(mica__lowering *l, const mica__onnx_node *node, mica
   }
 }
 
-/* Convolution, bias, addend, activation. */
+/* activation(conv(x, w) + bias + z), where bias and z are optional. */
 MICA__LOWER(fused_conv) {
   const mica_value operands[] = {x_of(l, node), mica__lower_operand(l, node, 1), given(l, node, 2)};
   const Onnx__AttributeProto *list = mica__onnx_attr(node, "activation_params");
@@ -110,7 +110,7 @@ MICA__LOWER(quick_gelu) {
 
 /* --- norms --- */
 
-/* Adds the value of the skip connection, and a bias if any, to x; the sum is also result 3. */
+/* Adds the value of the skip connection, and a bias if any, to x. Callers also store this sum as result 3. */
 static mica_value skipped(mica__lowering *l, const mica__onnx_node *node, int32_t bias_at) {
   mica_value x = x_of(l, node), bias = given(l, node, bias_at);
   mica_value sum = mica_add(x, mica__lower_operand(l, node, 1));
@@ -178,8 +178,11 @@ typedef struct heads {
   int64_t count;
 } heads;
 
-/* Converts a mask of keys to a bias. The mask is the number of keys of each sequence (batch), or it is 0 for hidden
- * keys, (batch, keys) or (batch, rows, keys); null: none. */
+/* Converts a mask of keys to a bias that is 0 for visible keys and mask_filter_value for hidden ones; null stays null.
+ * The mask's shape decides what it holds:
+ *
+ * - (batch): the number of visible keys of each sequence
+ * - (batch, keys) or (batch, rows, keys): 0 for hidden keys, another number for visible ones */
 static mica_value key_mask(mica__lowering *l, const mica__onnx_node *node, mica_value mask, int64_t keys) {
   if (!mask.graph) return mask;
   mica_shape s = mica_value_shape(mask);
@@ -202,7 +205,8 @@ static mica_value key_mask(mica__lowering *l, const mica__onnx_node *node, mica_
   return mica_where(seen, mica_scalar(graph, MICA_F32, 0), mica_scalar(graph, MICA_F32, least));
 }
 
-/* Computes y as (batch, rows, heads width) and stores it as result 0. */
+/* Computes the attention, reshapes it to (batch, rows, heads * width) and stores it as result 0. `past` is the number
+ * of keys before the first query. */
 static mica_status attend(mica__lowering *l, const mica__onnx_node *node, const heads *h, mica_value mask,
                           mica_value bias, int64_t past) {
   if (!h->q.graph || !h->k.graph || !h->v.graph) return MICA_OK;
@@ -222,7 +226,7 @@ static mica_status attend(mica__lowering *l, const mica__onnx_node *node, const 
   return give(l, node, mica_reshape(y, MICA_SHAPE(s.dim[0], s.dim[2], row)));
 }
 
-/* Computes x w + b and splits it into queries, keys and values. */
+/* Computes x w + b, splits it into queries, keys and values, and computes their attention. */
 MICA__LOWER(fused_attention) {
   mica_value x = x_of(l, node), w = mica__lower_operand(l, node, 1), b = given(l, node, 2), past = given(l, node, 4);
   mica__integers sizes;
@@ -247,7 +251,7 @@ MICA__LOWER(fused_attention) {
   h.k = mica__lower_split_heads(l, node, part[1], h.count);
   h.v = mica__lower_split_heads(l, node, part[2], h.count);
   int64_t before = 0;
-  if (past.graph && h.k.graph && h.v.graph) { /* (2, batch, heads, rows, width) */
+  if (past.graph && h.k.graph && h.v.graph) { /* past keys, then past values: (2, batch, heads, rows, width) */
     mica_value of[2];
     mica_split(past, 0, (int64_t[]){1, 1}, 2, of);
     before = mica_value_shape(past).dim[3];

@@ -9,7 +9,8 @@ static inline mica_value given(mica__lowering *l, const mica__onnx_node *node, i
   return mica__lower_has(l, node, k) ? mica__lower_operand(l, node, k) : (mica_value){0};
 }
 
-/* Lowers a standard ONNX operator with the node's attributes on these values and returns result 0; null on failure. */
+/* Lowers the node as if it were the standard ONNX operator `op` of this version, with the same attributes, but with the
+ * given operands (null: absent) and with one result. Returns this result; null on failure. */
 mica_value mica__lower_as(mica__lowering *l, const mica__onnx_node *node, const char *op, int64_t version,
                           const mica_value *operands, int32_t count);
 

@@ -1,4 +1,4 @@
-/* Operators of com.microsoft on weights of 2, 4 and 8 bits in blocks. */
+/* Operators of com.microsoft on weights that are quantised to 2, 4 or 8 bits, with one scale per block of elements. */
 #include "onnx/ops/microsoft.h"
 #include "onnx/ops/packed.h"
 
@@ -26,7 +26,8 @@ mica_value mica__packed_elements(mica_value bytes, int64_t bits, int64_t count) 
   return count == s.dim[last] ? bytes : mica_slice(bytes, last, 0, count, 1);
 }
 
-/* Repeats one number per block for each element of the block. */
+/* x has one number per block of the last axis. Repeats it for each element of the block, and cuts the last axis to
+ * `columns`. */
 static mica_value each_element(mica_value x, int64_t block, int64_t columns) {
   if (!x.graph) return x;
   mica_shape s = mica_value_shape(x);
@@ -73,13 +74,14 @@ static mica_value by_index(const mica__packed *w, mica_value index) {
   return mica_mul(mica_sub(x, zero), mica_gather(w->scale, index, 1));
 }
 
-/* Zero points as rows: bytes, or one floating number per block. */
+/* Reshapes zero points to one row per row of the matrix. A row has one zero point per block: floating-point numbers, or
+ * integers of `bits` bits packed into bytes. */
 static mica_value zero_rows(mica_value zero, int64_t rows, int64_t blocks, int64_t bits) {
   if (!zero.graph) return zero;
   return mica_reshape(zero, MICA_SHAPE(rows, is_floating(zero) ? blocks : (blocks * bits + 7) / 8));
 }
 
-/* Multiplies x by the transpose of a matrix of N rows and K columns; columns are padded to whole blocks. */
+/* Multiplies x by the transpose of a matrix of N rows and K columns. In the file each row is padded to whole blocks. */
 MICA__LOWER(matmul_n_bits) {
   mica_value x = x_of(l, node), index = given(l, node, 4), bias = given(l, node, 5);
   mica__packed w = {.bytes = mica__lower_operand(l, node, 1),
@@ -118,7 +120,9 @@ static mica_value rows_of(mica_value x, mica_value indices, int32_t axis) {
 
 typedef struct table {
   mica__packed w;
-  bool packed; /* several elements per byte; else one 4-bit element per byte, with zero point 0 */
+  /* true: a byte holds 8 / bits elements, and the zero point is 2^(bits - 1) if none is given; false: a byte holds
+   * one 4-bit element, and the zero point is 0 if none is given */
+  bool packed;
   int64_t gather, axis;
 } table;
 
@@ -155,7 +159,8 @@ static bool take_table(mica__lowering *l, const mica__onnx_node *node, table *t)
   return false;
 }
 
-/* Gathers rows of a table and dequantises them afterwards, so that only these rows are read. */
+/* Gathers rows of a table, and dequantises only these rows. If the rows are gathered along the axis of the blocks, the
+ * whole table is dequantised first. */
 MICA__LOWER(gather_block_quantized) {
   table t = {0};
   mica_value indices = mica__lower_operand(l, node, 1);

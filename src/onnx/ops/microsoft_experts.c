@@ -13,10 +13,11 @@ enum { APART, INTERLEAVED, CONCATENATED }; /* how the gate and the linear part o
 
 /* One matrix (fc1, fc2 or fc3) of all experts. */
 typedef struct matrix {
-  mica_value w;     /* (experts, n, columns) floating, or blocks; null if absent or packed */
+  /* (experts, n, columns) floating, or in the format `block`; null if the matrix is absent or exists only in q. */
+  mica_value w;
   mica_value bias;  /* (experts, n); null: none */
-  mica__packed q;   /* if packed; else its bytes are null */
-  mica_block block; /* of w */
+  mica__packed q;   /* the packed matrix of the file; q.bytes is null if the file holds floating-point numbers */
+  mica_block block; /* the format of w; MICA_BLOCK_NONE if w is floating or null */
 } matrix;
 
 typedef struct mixture {
@@ -46,7 +47,8 @@ static bool take_settings(mica__lowering *l, const mica__onnx_node *node, mixtur
   return false;
 }
 
-/* Chooses the experts of each row. If `weights` is given, the probabilities only choose the experts. */
+/* Chooses the k experts with the largest router logits for each row. Their routing weights come from `weights` (rows,
+ * experts). If `weights` is null, they are the softmax of the logits. */
 static bool take_routes(mica__lowering *l, const mica__onnx_node *node, mixture *m, mica_value weights) {
   mica_value x = x_of(l, node), logits = mica__lower_operand(l, node, 1);
   if (!x.graph || !logits.graph || !take_settings(l, node, m)) return false;
@@ -86,8 +88,8 @@ static bool check_matrix(mica__lowering *l, const mica__onnx_node *node, const m
   return false;
 }
 
-/* Converts the initial value `name` to f16. NULL if it is missing, if it does not have `count` elements, or if one
- * of them is neither 0 nor exactly a normal f16. */
+/* Converts the initialiser `name` to f16. Returns NULL if it is missing, if it does not have `count` elements, or if
+ * the conversion would change an element or make it subnormal. */
 static const uint16_t *as_halves(mica__lowering *l, const char *name, int64_t count) {
   const mica__lower_value *found = mica__scope_find(l, name);
   mica__onnx_tensor tensor = {0};
@@ -103,7 +105,7 @@ static const uint16_t *as_halves(mica__lowering *l, const char *name, int64_t co
   return exact ? halves : NULL;
 }
 
-/* Writes 32 elements as a block of Q8_0, or of Q4_0, whose byte j holds elements j and j + 16. */
+/* Writes 32 elements as a block of Q8_0 or Q4_0. In Q4_0, byte j of the elements holds elements j and j + 16. */
 static void write_block(mica_block type, uint16_t scale, const unsigned char *from, unsigned char *to) {
   to[0] = (unsigned char)(scale & 255);
   to[1] = (unsigned char)(scale >> 8);
@@ -114,8 +116,9 @@ static void write_block(mica_block type, uint16_t scale, const unsigned char *fr
   }
 }
 
-/* Converts the packed weight to blocks without loss; null if that is impossible. Such blocks have 32 elements, an f16
- * scale and the usual zero point. */
+/* Converts the packed weight to blocks without loss; null if that is impossible. A block has 32 elements, an f16 scale
+ * and the zero point 8 (Q4_0) or 128 (Q8_0), so the node must have no zero points, scales that f16 holds exactly, and a
+ * block size that is a multiple of 32. */
 static mica_value as_blocks(mica__lowering *l, const mica__onnx_node *node, const mica__packed *q, int32_t scale_at,
                             mica_block type) {
   const mica_value none = {0};
@@ -163,7 +166,7 @@ static bool take_packed(mica__lowering *l, const mica__onnx_node *node, const mi
   y->q.scale = mica_reshape(scale, MICA_SHAPE(m->experts, s.dim[1], blocks));
   if (zero.graph && block)
     y->q.zero = mica_reshape(zero, MICA_SHAPE(m->experts, s.dim[1], (blocks * bits + 7) / 8));
-  else if (zero.graph) /* packed along the rows */
+  else if (zero.graph) /* one zero point per row, packed along the rows */
     y->q.zero = mica_reshape(mica__packed_elements(zero, bits, s.dim[1]), MICA_SHAPE(m->experts, s.dim[1], 1));
   if (!y->q.scale.graph || (zero.graph && !y->q.zero.graph)) return false;
   y->block = bits == 4 ? MICA_BLOCK_Q4_0 : MICA_BLOCK_Q8_0;
@@ -222,8 +225,8 @@ static mica_value activated(const mixture *m, mica_value h, mica_value linear) {
   return linear.graph ? mica_mul(h, linear) : h;
 }
 
-/* The columns of the second matrix: the rows of the first one, or half of them if it includes the gate. 0, with an
- * error recorded, if the matrices do not fit the activation. */
+/* Returns the number of columns of the second matrix. This is the number of rows of the first matrix, or half of it if
+ * the first matrix includes the gate. Returns 0, with an error recorded, if the matrices do not fit the activation. */
 static int64_t inner_width(mica__lowering *l, const mica__onnx_node *node, const mixture *m, mica_value first,
                            bool third) {
   const int64_t n = mica_value_shape(first).dim[1];

@@ -52,7 +52,8 @@ MICA__LOWER(qlinear_softmax) { return through(l, node, "Softmax", mica__onnx_int
 MICA__LOWER(qlinear_average_pool) { return through(l, node, "AveragePool", 11); }
 MICA__LOWER(qlinear_global_average_pool) { return through(l, node, "GlobalAveragePool", 1); }
 
-/* Operands: the result's scale and zero point, then for each part its elements, scale and zero point. */
+/* The operands are the scale and zero point of the result, then for each tensor to concatenate its elements, scale and
+ * zero point. */
 MICA__LOWER(qlinear_concat) {
   int32_t count = (node->input_count - 2) / 3;
   int64_t axis = mica__onnx_int(node, "axis", 0);
@@ -67,7 +68,7 @@ MICA__LOWER(qlinear_concat) {
   return give_quantized(l, node, count > 1 ? mica_concat(parts, (size_t)count, (int32_t)axis) : parts[0], 0);
 }
 
-/* Dequantises a matrix from operands k to k + 2; transposes it if the attribute `flips` says so. */
+/* Dequantises a matrix from operands k to k + 2, and transposes it if the attribute named by `flips` is not 0. */
 static mica_value matrix_of(mica__lowering *l, const mica__onnx_node *node, int32_t k, const char *flips) {
   mica_value m = mica__lower_operand(l, node, k), scale = mica__lower_operand(l, node, k + 1);
   if (!m.graph || !scale.graph) return (mica_value){0};
@@ -77,8 +78,8 @@ static mica_value matrix_of(mica__lowering *l, const mica__onnx_node *node, int3
   return flip ? mica_transpose(real, MICA_AXES(1, 0)) : real;
 }
 
-/* alpha a b + c. c is i32 with the scale alpha scale_a scale_b. Without a scale for the result, the result is
- * floating. */
+/* Computes alpha a b + c, where c is i32 with the scale alpha scale_a scale_b. If the node gives no scale for the
+ * result, the result is floating. */
 MICA__LOWER(qgemm) {
   double alpha = mica__onnx_real(node, "alpha", 1);
   mica_value a = matrix_of(l, node, 0, "transA"), b = matrix_of(l, node, 3, "transB"), c = given(l, node, 6);

@@ -63,7 +63,8 @@ mica__ml_post mica__ml_post_of(mica__lowering *l, const mica__onnx_node *node) {
   return (mica__ml_post)mica__lower_choice(l, node, "post_transform", "NONE SOFTMAX LOGISTIC SOFTMAX_ZERO PROBIT", 0);
 }
 
-/* Softmax over the scores that are not 0; scores of 0 are only scaled, so they stay 0. */
+/* Softmax over the scores whose absolute value is above 1e-7. The other scores are only scaled, so scores of 0 stay 0.
+ * If all scores are that small, the sum is 0 and the result is not finite. */
 static mica_value softmax_zero(mica_value s) {
   const mica_value tiny = mica__lower_number(s, 1e-7), most = mica_max(s, MICA_AXES(-1), true);
   const mica_value counts = mica_greater(mica_abs(s), tiny), e = mica_exp(mica_sub(s, most));

@@ -7,15 +7,15 @@
 /* Operand k as floats (N, F); a vector becomes one row. Null, with an error recorded, for other ranks. */
 mica_value mica__ml_rows(mica__lowering *l, const mica__onnx_node *node, int32_t k);
 
-/* Reads numbers from a list attribute, or from the tensor attribute that replaces it in newer versions; count is 0 if
- * both are absent. They live as long as the lowering. False if an error was recorded. */
+/* Reads numbers from a list attribute, or from the tensor attribute that replaces it in newer versions. out->count is 0
+ * if both are absent. The numbers live as long as the lowering. Returns false if an error was recorded. */
 bool mica__ml_reals(mica__lowering *l, const mica__onnx_node *node, const char *list, const char *tensor,
                     mica__reals *out);
-/* Makes a constant of this dtype. */
+/* Make constants of this shape: mica__ml_constant converts `values` to `dtype`, mica__ml_integers makes i64. */
 mica_value mica__ml_constant(mica__lowering *l, mica_dtype dtype, mica_shape shape, const double *values);
 mica_value mica__ml_integers(mica__lowering *l, mica_shape shape, const int64_t *values);
 
-/* The transformation of scores (N, E). */
+/* The transformation of scores (N rows, E classes or targets), in the order of the words of post_transform. */
 typedef enum mica__ml_post {
   MICA__ML_NONE,
   MICA__ML_SOFTMAX,
@@ -26,13 +26,16 @@ typedef enum mica__ml_post {
 /* Reads the attribute post_transform. */
 mica__ml_post mica__ml_post_of(mica__lowering *l, const mica__onnx_node *node);
 mica_value mica__ml_transform(mica_value scores, mica__ml_post post);
-/* Makes (N, 2) from the score s (N, 1) of the second of two classes. The first gets -s, or 1 - s if `share`.
- * MICA__ML_LOGISTIC applies a sigmoid to -s and s; MICA__ML_PROBIT gives only the probit of s, (N, 1). */
+/* Makes scores (N, 2) of two classes from the score s (N, 1) of the second class. The first class gets -s, or 1 - s if
+ * `share` is set, which means that s is a probability.
+ *
+ * - MICA__ML_LOGISTIC: the result is the sigmoid of -s and of s.
+ * - MICA__ML_PROBIT: the result is only the probit of s, (N, 1). */
 mica_value mica__ml_two(mica_value score, mica__ml_post post, bool share);
 
 /* The labels of classes: integers or texts. */
 typedef struct mica__ml_classes {
-  mica__onnx_texts texts; /* or numbers */
+  mica__onnx_texts texts; /* the strings; integers are in texts.numbers */
   int64_t count;
 } mica__ml_classes;
 /* Reads labels from the attribute classlabels_strings or `numbers`. False, with an error recorded, if the node has both
@@ -41,7 +44,7 @@ bool mica__ml_classes_of(mica__lowering *l, const mica__onnx_node *node, const c
 /* Stores result 0: the labels at indices (N), i64. */
 void mica__ml_give_labels(mica__lowering *l, const mica__onnx_node *node, const mica__ml_classes *classes,
                           mica_value indices);
-/* The index of the largest score; for a single score, 1 if it exceeds the threshold. */
+/* Returns the index of the largest score. For a single score, returns 1 if it exceeds the threshold, else 0. */
 mica_value mica__ml_best(mica_value scores, double threshold);
 
 #endif

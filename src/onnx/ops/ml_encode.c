@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-/* The keys of an encoder, in file order: texts, integers or reals. */
+/* The keys or the values of an encoder, in file order. They are texts, integers or reals, so at most one of the three
+ * lists has elements. `count` is its length. */
 typedef struct keys {
   mica__onnx_texts texts;
   mica__integers integers;
@@ -13,8 +14,8 @@ typedef struct keys {
   int64_t count;
 } keys;
 
-/* Reads the list or tensor attribute that the node has; count is 0 if it has none of them. False with an error
- * recorded. */
+/* Reads the keys from one of these attributes: the one that the node has. NULL stands for an attribute that the
+ * operator does not define. out->count is 0 if the node has none. Returns false if an error was recorded. */
 static bool read_keys(mica__lowering *l, const mica__onnx_node *node, const char *texts, const char *integers,
                       const char *reals, const char *tensor, keys *out) {
   const Onnx__AttributeProto *words = texts ? mica__onnx_attr(node, texts) : NULL;
@@ -43,8 +44,8 @@ static bool same_text(const ProtobufCBinaryData *a, const ProtobufCBinaryData *b
   return a && b && a->len == b->len && (!a->len || !memcmp(a->data, b->data, a->len));
 }
 
-/* Finds the index of each text among the keys, from a table over the indices of x's texts; unknown texts get the number
- * of keys. */
+/* Returns, for each element of x, the index of the key with the same text, or k->count if no key has it. The elements
+ * of x are indices into the list `own` of x's texts. */
 static mica_value find_texts(mica__lowering *l, const mica__onnx_node *node, const keys *k, mica_value x,
                              const mica__onnx_texts *own) {
   int64_t cells = 0;
@@ -56,7 +57,8 @@ static mica_value find_texts(mica__lowering *l, const mica__onnx_node *node, con
   return to ? mica_gather(mica__ml_integers(l, MICA_SHAPE(count), to), x, 0) : (mica_value){0};
 }
 
-/* Finds each element of operand 0 among the keys: its index, i64; k->count if it is unknown. */
+/* Returns the index, i64, of the key that equals each element of operand 0, or k->count if no key does. NaN equals
+ * NaN. */
 static mica_value find_keys(mica__lowering *l, const mica__onnx_node *node, const keys *k) {
   mica_value x = mica__lower_operand(l, node, 0), list = {0};
   const mica__onnx_texts *own = mica__lower_texts(l, node, 0);
@@ -85,7 +87,8 @@ static mica_value find_keys(mica__lowering *l, const mica__onnx_node *node, cons
   return mica_argmax(mica_pad(mica_cast(same, MICA_I32), none, one, MICA_PAD_MODE_CONSTANT, 1), -1, false);
 }
 
-/* Makes one-hot rows. An unknown category gives zeros, or NaN if the file calls it an error. */
+/* Makes one-hot rows. An unknown category gives a row of zeros, or a row of NaN if the attribute `zeros` is 0, where
+ * ONNX asks for an error. */
 MICA__LOWER(ml_one_hot) {
   keys k;
   if (!read_keys(l, node, "cats_strings", "cats_int64s", NULL, NULL, &k)) return MICA_OK;
@@ -101,7 +104,8 @@ MICA__LOWER(ml_one_hot) {
   return give(l, node, mica_gather(mica__ml_constant(l, MICA_F32, MICA_SHAPE(k.count + 1, k.count), rows), at, 0));
 }
 
-/* Stores the value at each index; the default value, for unknown keys, follows the last value. */
+/* Stores result 0: the value at each index of `at`. Index values->count, which find_keys gives to unknown keys, gives
+ * the default value. */
 static mica_status give_values(mica__lowering *l, const mica__onnx_node *node, const keys *values, mica_value at) {
   const Onnx__AttributeProto *whole = mica__onnx_attr(node, "values_tensor");
   const Onnx__AttributeProto *other = mica__onnx_attr(node, "default_tensor");
@@ -143,7 +147,8 @@ MICA__LOWER(ml_label_encoder) {
   return at.graph ? give_values(l, node, &to, at) : MICA_OK;
 }
 
-/* Maps texts to integers, or back. Without a list of integers, texts are numbered from 0 (LabelEncoder 1). */
+/* Maps texts to integers, or integers back to texts. If `integers` is NULL (LabelEncoder of version 1), the texts are
+ * numbered from 0. */
 static mica_status map_categories(mica__lowering *l, const mica__onnx_node *node, const char *texts,
                                   const char *integers) {
   keys words, numbers;

@@ -2,7 +2,8 @@
 #include "onnx/ops/family.h"
 #include "onnx/ops/ml.h"
 
-/* x (N, F) times the transpose of coefficients (E, F), plus intercepts (E). */
+/* Returns x (N, F) times the transpose of coefficients (E, F), plus intercepts (E); null on failure. `rows` is E, or 0
+ * to compute E from the number of coefficients. */
 static mica_value product(mica__lowering *l, const mica__onnx_node *node, int64_t rows, mica_value x) {
   mica__reals w, b;
   if (!x.graph || !mica__ml_reals(l, node, "coefficients", NULL, &w) ||

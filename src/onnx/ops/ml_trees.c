@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* The most elements of a table of nodes by targets. */
+/* Limit on the elements of a table (nodes, targets) or (trees, targets). */
 #define MOST_WEIGHTS (1 << 26)
 
 enum { AVERAGE, SUM, MIN, MAX };
@@ -28,11 +28,12 @@ static mica_value table(const ensemble *e, int64_t count, const int32_t *values)
 /* The fields of nodes as constants, indexed by node. */
 typedef struct tables {
   mica_value mode, feature, yes, no, split,
-      tracks;   /* mode: null if all nodes have the same; tracks: null if no node tracks missing values */
-  int32_t only; /* the mode of all nodes */
+      tracks;   /* `mode` is null if all inner nodes have the same mode, `tracks` if no node tracks missing values */
+  int32_t only; /* the mode of all inner nodes if `mode` is null */
 } tables;
 
-/* Makes the tables for the `count` nodes in `at`; NULL: all nodes. */
+/* Makes the tables for the `count` nodes whose indices are in `at`. If `at` is NULL, they are the first `count`
+ * nodes. */
 static bool make_tables(const ensemble *e, const int32_t *at, int64_t count, tables *t) {
   int32_t *ints[5], seen = 0;
   double *splits = mica__lower_room(e->l, (size_t)count + 1, sizeof *splits);
@@ -77,7 +78,8 @@ static mica_value step(const tables *t, mica_value x) {
 
 static mica_value rows_of(mica_value whole, mica_value at) { return whole.graph ? mica_gather(whole, at, 0) : whole; }
 
-/* The leaf of each row in each tree, (N, T). The nodes of the first level are the known roots. */
+/* Returns the leaf of each row in each tree, (N, T). All rows start at the roots, so the tables of the first level are
+ * constants. */
 static mica_value leaves_of(const ensemble *e) {
   const mica__trees *trees = &e->trees;
   tables first, all;
@@ -95,7 +97,8 @@ static mica_value leaves_of(const ensemble *e) {
 
 /* --- up from the leaves --- */
 
-/* Finds the single target of each node's weight, -1 without a weight; false if a node has several. */
+/* Sets target[i] and weight[i] to the target and value of node i's weight; target[i] is -1 if the node has no weight.
+ * Returns false if a node has more than one weight. */
 static bool single_targets(const ensemble *e, int32_t *target, double *weight) {
   for (int32_t i = 0; i < e->trees.node_count; i++) target[i] = -1;
   for (int64_t i = 0; i < e->trees.weight_count; i++) {
@@ -107,8 +110,8 @@ static bool single_targets(const ensemble *e, int32_t *target, double *weight) {
   return true;
 }
 
-/* The only target that the leaves below the root count for, -1 if they count for none; -2 if there are several, or if
- * trees share nodes. */
+/* Returns the target of the weights of the leaves below the root, if all of them have the same target. Returns -1 if
+ * these leaves have no weights. Returns -2 if they have weights for several targets or if trees share nodes. */
 static int32_t target_below(const ensemble *e, const int32_t *target, int32_t root, int32_t *stack, bool *seen) {
   int32_t found = -1, depth = 0;
   if (!seen[root]) stack[depth++] = root;
@@ -130,8 +133,9 @@ static int32_t target_below(const ensemble *e, const int32_t *target, int32_t ro
   return found;
 }
 
-/* The sums, if each tree counts for a single target: one number per leaf, times a matrix of trees and targets. Else
- * null. */
+/* Sums the weights of the leaves by target, (N, targets). Gathers one weight per row and tree, and multiplies this
+ * matrix (N, trees) by a matrix (trees, targets) of zeros and ones. This needs two conditions: no leaf has more than
+ * one weight, and all weights of a tree are for the same target. If one of them does not hold, returns null. */
 static mica_value sums_by_tree(const ensemble *e, mica_value leaves) {
   const mica__trees *t = &e->trees;
   int32_t *target = mica__lower_room(e->l, (size_t)t->node_count, sizeof *target);
@@ -173,7 +177,7 @@ static mica_value dense_weights(const ensemble *e, double none) {
   return mica__ml_constant(e->l, mica_value_dtype(e->x), MICA_SHAPE(t->node_count, e->targets), weights);
 }
 
-/* (N, targets) */
+/* Aggregates the weights of each row's leaves: (N, targets). */
 static mica_value aggregate(const ensemble *e, mica_value leaves) {
   if (!leaves.graph) return leaves;
   if (e->aggregate == MIN || e->aggregate == MAX) {
@@ -187,7 +191,8 @@ static mica_value aggregate(const ensemble *e, mica_value leaves) {
   return e->aggregate == AVERAGE ? mica_affine(y, 1 / (double)e->trees.tree_count, 0) : y;
 }
 
-/* Computes the aggregates (N, targets). Null if rows are too narrow, after another recorded error, or on a demand. */
+/* Computes the aggregates (N, targets). Returns null after an error, for example if the rows have fewer features than
+ * the trees use. */
 static mica_value scores_of(ensemble *e) {
   const mica_shape shape = mica_value_shape(e->x);
   if (shape.dim[1] < e->trees.features) {
@@ -248,8 +253,9 @@ MICA__LOWER(ml_tree_ensemble) {
   return y.graph ? give(l, node, mica__ml_transform(y, (mica__ml_post)post)) : MICA_OK;
 }
 
-/* For two classes whose leaves count for only one: the sum s is the score of the second class. The first gets 1 - s if
- * no weight is negative, else -s. */
+/* Computes the results of a classifier of two classes whose weights are all for the same class. The sum s of the
+ * weights is the score of the second class. The score of the first class is 1 - s if no weight is negative and
+ * base_values has at most one number, else -s. */
 static mica_status binary(ensemble *e, const mica__ml_classes *classes, mica__ml_post post) {
   mica__reals base;
   bool shares = true;

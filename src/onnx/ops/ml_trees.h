@@ -1,13 +1,19 @@
-/* onnx/ops/ml_trees.h: an ensemble of decision trees from a file, checked: every index is in range, and there is no
- * cycle. */
+/* onnx/ops/ml_trees.h: an ensemble of decision trees, read from a file and checked. Every index is in range, and the
+ * nodes form no cycle. */
 #ifndef MICA_ONNX_OPS_ML_TREES_H
 #define MICA_ONNX_OPS_ML_TREES_H
 
 #include "onnx/ops/ml.h"
 
-/* The test of a node on its feature x: x <= split, x < split, x == split. For a NaN it is false unless the node tracks
- * missing values. Other comparisons of the file become these with exchanged branches; a set of members becomes a chain
- * of IS. */
+/* The kind of a node. An inner node tests its feature x:
+ *
+ * - MICA__TREE_AT_MOST: x <= split
+ * - MICA__TREE_BELOW: x < split
+ * - MICA__TREE_IS: x == split
+ *
+ * A true test leads to the `yes` branch. If x is NaN, the test is false unless the node tracks missing values. Other
+ * comparisons of the file become one of these tests with exchanged branches. A test for membership in a set becomes a
+ * chain of MICA__TREE_IS nodes. */
 typedef enum mica__tree_mode { MICA__TREE_AT_MOST, MICA__TREE_BELOW, MICA__TREE_IS, MICA__TREE_LEAF } mica__tree_mode;
 
 typedef struct mica__tree_node {
@@ -31,17 +37,19 @@ typedef struct mica__trees {
   int32_t *roots; /* one per tree */
   int32_t node_count, tree_count, depth;
   int64_t weight_count;
-  int32_t features; /* 1 + the largest feature */
+  int32_t features; /* 1 + the largest index of a feature that a node tests */
 } mica__trees;
 
-/* Reads trees of TreeEnsembleRegressor (`leaf` is "target") or TreeEnsembleClassifier ("class"); false with an error
- * recorded. */
+/* Reads the trees of TreeEnsembleRegressor (`leaf` is "target") or TreeEnsembleClassifier (`leaf` is "class"). Returns
+ * false if an error was recorded. */
 bool mica__trees_read(mica__lowering *l, const mica__onnx_node *node, const char *leaf, int64_t targets,
                       mica__trees *out);
-/* Reads trees of TreeEnsemble, version 5. */
+/* Reads the trees of TreeEnsemble, version 5. Returns false if an error was recorded. */
 bool mica__trees_read_5(mica__lowering *l, const mica__onnx_node *node, int64_t targets, mica__trees *out);
 
-/* Finds depth and features, and the roots if tree_of is given; fails on a cycle. */
+/* Finds the depth and the number of features of the trees. Also finds the roots unless tree_of is NULL; tree_of[i] is
+ * the tree of node i, in ascending order. Returns false, with an error recorded, if nodes form a cycle, if a tree does
+ * not have exactly one root, or if a tree is too deep. */
 bool mica__trees_finish(mica__lowering *l, const mica__onnx_node *node, const int64_t *tree_of, mica__trees *trees);
 
 #endif

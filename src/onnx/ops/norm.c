@@ -6,8 +6,8 @@ static mica_value optional(mica__lowering *l, const mica__onnx_node *node, int32
 
 /* --- channels --- */
 
-/* Training: normalises by the batch's statistics and updates the running ones; momentum is the weight of the old
- * values. */
+/* Lowers BatchNormalization in training mode. Result 0 is x, normalised by the batch's mean and variance. Results 1 and
+ * 2 are the new running mean and variance, momentum * old + (1 - momentum) * the batch's. */
 static mica_status batch_norm_train(mica__lowering *l, const mica__onnx_node *node, double epsilon) {
   mica_value mean, variance, x = x_of(l, node);
   double momentum = mica__onnx_real(node, "momentum", 0.9);
@@ -70,7 +70,8 @@ static mica_axes from_axis(int64_t axis, int32_t rank) {
   return axes;
 }
 
-/* True if a scale or bias is absent or has exactly the normalised extents. */
+/* Returns true if `part`, a scale or bias, is absent or has exactly the shape of x's normalised axes (from `axis`
+ * on). */
 static bool is_of_row(mica_value x, int64_t axis, mica_value part) {
   if (!part.graph) return true;
   mica_shape whole = mica_value_shape(x), own = mica_value_shape(part);
@@ -84,7 +85,7 @@ static mica_value scaled(mica_value y, mica_value scale, mica_value bias) {
   return bias.graph ? mica_add(y, bias) : y;
 }
 
-/* Mean and 1 / deviation are computed in f32 (stash_type). */
+/* Results 1 and 2, the mean and 1 / deviation, are computed in f32 (stash_type), or in f64 if x is f64. */
 MICA__LOWER(layer_norm) {
   double epsilon = mica__onnx_real(node, "epsilon", 1e-5);
   int64_t axis = mica__onnx_int(node, "axis", -1);

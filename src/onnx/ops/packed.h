@@ -8,7 +8,8 @@
 typedef struct mica__packed {
   mica_value bytes; /* (.., bytes of a row) u8 */
   mica_value scale; /* (.., blocks), floating */
-  mica_value zero;  /* (.., packed zero points of the blocks) u8; or (.., blocks), floating; null: 2^(bits - 1) */
+  /* One zero point per block: u8, packed like the elements; or (.., blocks), floating; null: all are 2^(bits - 1). */
+  mica_value zero;
   int64_t bits, columns, block; /* columns: elements of a row; block: elements per scale */
 } mica__packed;
 
@@ -16,7 +17,8 @@ typedef struct mica__packed {
 bool mica__packed_has(int64_t bits);
 /* Unpacks the first `count` elements of the last axis to u8, one per byte. */
 mica_value mica__packed_elements(mica_value bytes, int64_t bits, int64_t count);
-/* Computes (element - zero) scale: (.., columns) of the scale's dtype. Errors go to the graph. */
+/* Returns (element - zero) * scale, (.., columns), of the scale's dtype. Returns null if the bytes or scales are null,
+ * or on failure, which is recorded in the graph. */
 mica_value mica__packed_dequantize(const mica__packed *w);
 
 #endif

@@ -31,7 +31,8 @@ static mica_value column_major(mica_value positions, mica_shape shape) {
   return out;
 }
 
-/* Makes indices within a plane count through images and channels too. */
+/* Converts indices within a plane, as mica_max_pool_indices gives them, to indices into all of x (batch, channels,
+ * ...). If `columns`, the order within a plane becomes column-major. */
 static mica_value whole_indices(mica_value x, mica_value positions, bool columns) {
   mica_shape shape = mica_value_shape(x), planes = {.rank = shape.rank, .dim = {shape.dim[0], shape.dim[1]}};
   int64_t plane = 1;
@@ -83,10 +84,13 @@ MICA__LOWER(global_lp_pool) {
   return give(l, node, mica_global_lp_pool(x_of(l, node), p));
 }
 
-/* Puts elements back where a max pooling took them from; the rest is 0. Indices count in the result, whose shape is
- * output_shape or else follows from window and strides. If the node has output_shape, ONNX's text does not say in
- * which of the two shapes indices count. Its test of 2019 uses the second; only the first inverts MaxPool, and
- * onnxruntime and PyTorch use it. */
+/* Puts each element back to the index from which a max pooling took it; all other elements of the result are 0. Operand
+ * 1 holds these indices, flat indices into the result. The result has the shape output_shape (operand 2). If that is
+ * absent, it has the shape that follows from window and strides.
+ *
+ * If a node has output_shape, ONNX's text does not say whether the indices refer to output_shape or to the shape that
+ * follows from window and strides. ONNX's own test of 2019 uses the latter. Mica uses output_shape, as onnxruntime and
+ * PyTorch do, because only this inverts MaxPool. */
 MICA__LOWER(max_unpool) {
   mica__spatial_window w;
   mica__integers wanted;

@@ -1,6 +1,8 @@
-/* Integers with a scale and a zero point: products and convolutions of dequantised values, which a session replaces
- * by its integer kernels (mica/quant.h). If the kernels do not support a shape, f32 is used, which is exact while
- * sums of products stay below 2^24. */
+/* Quantised operators. They become products and convolutions of dequantised values, which a session replaces by integer
+ * kernels (mica/quant.h). If the kernels do not support a shape:
+ *
+ * - Matrices are multiplied in i32.
+ * - Convolutions are computed in f32, which is exact while sums of products stay below 2^24. */
 #include "onnx/ops/family.h"
 #include "onnx/ops/window.h"
 
@@ -8,8 +10,8 @@
 
 /* --- scales --- */
 
-/* Expands a scale or zero point to broadcast with x: one number, one per index of the axis, or one per block of `block`
- * indices. */
+/* Expands a scale or zero point to broadcast with x. It has one number, one per index of the axis, or one per block of
+ * `block` indices of the axis. */
 static mica_value beside(mica_value part, mica_value x, int64_t axis, int64_t block) {
   mica_shape own = mica_value_shape(part), whole = mica_value_shape(x), wide = {.rank = whole.rank};
   int64_t count = 1;
@@ -35,7 +37,8 @@ static mica_value beside(mica_value part, mica_value x, int64_t axis, int64_t bl
   return mica_slice(repeated, (int32_t)axis, 0, whole.dim[axis], 1);
 }
 
-/* Reads the attributes that say what part of x a scale applies to; false, with an error recorded, if they are wrong. */
+/* Reads the attributes `axis` (the axis of x along which scales differ) and block_size. Returns false if x is null, or
+ * with an error recorded if the axis is invalid. */
 static bool axis_of(mica__lowering *l, const mica__onnx_node *node, mica_value x, int64_t *axis, int64_t *block) {
   int32_t rank = mica_value_shape(x).rank;
   *axis = mica__onnx_int(node, "axis", 1);
@@ -142,7 +145,7 @@ MICA__LOWER(dynamic_quantize) {
 
 /* --- products --- */
 
-/* Zero points per row of a matrix go along its last axis but one. */
+/* Reshapes scales or zero points, one per row of a matrix, to a column that broadcasts along the rows. */
 static mica_value of_rows(mica_value zero) {
   return zero.graph && mica_value_shape(zero).rank == 1 ? mica_unsqueeze(zero, MICA_AXES(1)) : zero;
 }
@@ -156,7 +159,8 @@ static mica_value product(mica_value a, mica_value a_zero, mica_value b, mica_va
   return mica_matmul(a, b);
 }
 
-/* True if integer kernels support the matrices. parts: their scales and zero points, which may be null. */
+/* True if integer kernels support the product of a and b. `parts` are the scales and zero points of a and b; each may
+ * be null. */
 static bool are_matrices(mica_value a, mica_value b, const mica_value *parts, int count) {
   mica_shape x = mica_value_shape(a), y = mica_value_shape(b);
   bool fit = x.rank >= 2 && (y.rank == 2 || y.rank == x.rank);
@@ -165,7 +169,8 @@ static bool are_matrices(mica_value a, mica_value b, const mica_value *parts, in
   return fit;
 }
 
-/* (x - zero) scale. Several scales or zero points go along `axis`; a null scale is 1. */
+/* Returns (x - zero) * scale. If there are several scales or zero points, they go along `axis`. A null scale stands for
+ * 1. */
 static mica_value real(mica_value x, mica_value scale, mica_value zero, int32_t axis) {
   mica_value one = mica_scalar(x.graph, MICA_F32, 1);
   if (!scale.graph) scale = zero.graph && !is_one(zero) ? mica_expand(one, mica_value_shape(zero)) : one;
@@ -180,7 +185,8 @@ MICA__LOWER(matmul_integer) {
   return give(l, node, mica_cast(mica_matmul(real(a, none, zeros[0], -2), real(b, none, zeros[1], -1)), MICA_I32));
 }
 
-/* Converts y from steps of scale_x scale_w to steps of scale_y. */
+/* Returns round(y * factor / scale) + zero, of zero's dtype. y holds sums of integer products, in units of factor =
+ * scale_x * scale_w. */
 static mica_value requantized(mica_value y, mica_value factor, mica_value scale, mica_value zero) {
   mica_value value = mica_mul(mica_cast(y, MICA_F32), factor);
   return quantized(value, mica_cast(scale, MICA_F32), zero, mica_value_dtype(zero));
@@ -204,7 +210,7 @@ MICA__LOWER(qlinear_matmul) {
 
 /* --- convolutions --- */
 
-/* Convolves dequantised values; padding is 0, which the zero point stands for. */
+/* Convolves dequantised values. Padding is 0 here, which is the zero point before dequantisation. */
 static mica_value convolution(mica__lowering *l, const mica__onnx_node *node, mica_value x, mica_value w,
                               mica_value bias) {
   mica__spatial_window window;
@@ -227,7 +233,7 @@ MICA__LOWER(qlinear_conv) {
   for (int32_t k = 0; k < 8; k++)
     if (!in[k].graph) return MICA_OK;
   if (mica__lower_has(l, node, 8)) {
-    /* The bias is in steps of the product of both scales, as the sums are. */
+    /* The bias is an integer multiple of scale_x scale_w, as the sums of products are. */
     mica_value steps = mica__lower_operand(l, node, 8), one = mica_reshape(mica_cast(in[1], MICA_F32), MICA_SCALAR);
     mica_value scale = mica_mul(one, mica_cast(in[4], MICA_F32));
     bias = mica_dequantize(steps, scale, (mica_value){0}, NULL);

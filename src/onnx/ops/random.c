@@ -1,5 +1,6 @@
-/* Random numbers by Philox, from the node's or else the runner's seed, the node's position and the run. Other programs
- * give other numbers; the distribution is the one that ONNX defines. */
+/* Random numbers by Philox. They depend on the node's seed (or the runner's seed if the node has none), on the node's
+ * position in the graph and on the number of the run. Other programs give other numbers; the distribution is the one
+ * that ONNX defines. */
 #include "onnx/ops/family.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Lowers RNN, LSTM and GRU to mica_rnn; gates and axes are put into its order. */
+/* Lowers RNN, LSTM and GRU to mica_rnn. The gates and axes of weights and states are rearranged from ONNX's order to
+ * the order of mica_rnn. */
 #include "onnx/ops/family.h"
 
 #include <mica/quant.h>
@@ -9,8 +10,8 @@
 #define MOST_GATES 4
 #define MOST_FUNCTIONS 3
 
-/* gates[k]: the index in ONNX's order of Mica's gate k. peephole_order is the same for LSTM's peepholes, i o f in
- * ONNX. */
+/* gates[k] is the index of Mica's gate k in ONNX's order of gates. peephole_order[k] is the same for the peepholes of
+ * LSTM, whose order in ONNX is i, o, f. */
 typedef struct form {
   const char *op;
   mica_rnn_kind kind;
@@ -22,7 +23,8 @@ static const form forms[] = {{"RNN", MICA_RNN_KIND_TANH, 1, 1, {0}},
                              {"GRU", MICA_RNN_KIND_GRU, 3, 2, {1, 0, 2}}};
 static const int32_t peephole_order[] = {0, 2, 1};
 
-/* Reorders equal parts of axis 1: `blocks` blocks of `count` parts, each block by `order`. */
+/* Reorders parts of axis 1. The axis consists of `blocks` blocks, each of `count` parts of equal size. In each block
+ * the new part k is the old part order[k]. */
 static mica_value reorder(mica_value x, int32_t blocks, int32_t count, const int32_t *order) {
   mica_value parts[2 * MOST_GATES];
   if (!x.graph || count == 1) return x;
@@ -52,7 +54,8 @@ static const struct {
                  {"Softplus", MICA_RNN_FUNCTION_SOFTPLUS, false, false}};
 #define FUNCTIONS (sizeof functions / sizeof *functions)
 
-/* The next number of a list; past its end 0, which means the function's default. */
+/* Returns the next number of a list, or 0, which means the function's default, if there is none. A 0 in the list
+ * becomes MICA_ZERO. */
 static double next(const Onnx__AttributeProto *list, size_t *at) {
   if (!list || *at >= list->n_floats) return 0;
   double value = (double)list->floats[(*at)++];
@@ -104,7 +107,8 @@ static mica_value optional(mica__lowering *l, const mica__onnx_node *node, int32
   return mica__lower_has(l, node, k) ? mica__lower_operand(l, node, k) : (mica_value){0};
 }
 
-/* w and r: weights (directions, gates hidden, inputs). bytes: x and h are rounded to 8 bits before products. */
+/* Lowers an operator of this form and stores its results. w and r are weights (directions, gates * hidden, inputs). If
+ * `bytes` is set, x and the state h are rounded to 8 bits before products. */
 static mica_status lower_form(mica__lowering *l, const mica__onnx_node *node, const form *f, mica_value w, mica_value r,
                               bool bytes) {
   static const mica_rnn_direction directions[] = {MICA_RNN_DIRECTION_FORWARD, MICA_RNN_DIRECTION_REVERSE,
@@ -169,9 +173,9 @@ static mica_value real_weights(mica__lowering *l, const mica__onnx_node *node, i
   return mica_transpose(mica_mul(steps, parts[0]), MICA_AXES(0, 2, 1));
 }
 
-/* LSTM with integer weights. x is rounded to bytes by its range, and h in each step by the range of each sequence, as
- * in onnxruntime if every sequence has its own thread. (With fewer threads it uses the range of all sequences of a
- * thread.) */
+/* LSTM with integer weights. x is rounded to bytes by its range, and h in each step by the range of each sequence.
+ * onnxruntime does the same if every sequence has its own thread. With fewer threads, onnxruntime uses the range of all
+ * sequences of a thread. */
 MICA__LOWER(dynamic_quantize_lstm) {
   mica_value w = real_weights(l, node, 1, 8), r = real_weights(l, node, 2, 10);
   return w.graph && r.graph ? lower_form(l, node, &forms[1], w, r, true) : MICA_OK;

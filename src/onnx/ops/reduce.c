@@ -12,7 +12,7 @@ static const struct {
   bool floating;   /* computed in floating point only */
   bool of_nothing; /* `build` also reduces axes without elements */
   double nothing;  /* otherwise: the result over axes without elements */
-  bool identity;   /* returns a single element unchanged */
+  bool identity;   /* the reduction of a single element is that element */
 } reductions[] = {{"ReduceSum", mica_sum, false, true, 0, true},
                   {"ReduceMean", mica_mean, true, true, 0, true},
                   {"ReduceMax", mica_max, false, false, -(double)INFINITY, true},
@@ -24,7 +24,8 @@ static const struct {
                   {"ReduceLogSumExp", mica_logsumexp, true, false, -(double)INFINITY, false},
                   {"ReduceSumSquare", mica_sum_square, false, true, 0, false}};
 
-/* Reads the axes from an attribute or operand 1; false if they are not known. */
+/* Reads the axes from the attribute `axes` or from operand 1. *given says whether there are any. Returns false if an
+ * error was recorded, or if the lowering must restart to learn operand 1 (l->demands). */
 static bool axes_of(mica__lowering *l, const mica__onnx_node *node, int32_t rank, mica_axes *axes, bool *given) {
   mica__integers list;
   if (!mica__onnx_ints(node, "axes", &list) && !mica__lower_integers(l, node, 1, &list)) return false;
@@ -62,7 +63,8 @@ MICA__LOWER(reduce) {
   if (none) x = mica_unsqueeze(x, MICA_AXES(0)), axes = MICA_AXES(0), keep = false;
   mica_dtype dtype = mica_value_dtype(x);
   if (!reductions[at].of_nothing && reduces_nothing(mica_value_shape(x), axes)) {
-    /* The smallest or largest value of the dtype; for bools false or true. */
+    /* mica_full converts an infinity to the smallest or largest value of an integer dtype. For bools, the result is
+     * false for ReduceMax and true for ReduceMin. */
     const double nothing = dtype == MICA_BOOL ? reductions[at].nothing > 0 : reductions[at].nothing;
     return give(l, node, mica_full(mica__lower_graph(l), dtype, reduced(mica_value_shape(x), axes, keep), nothing));
   }

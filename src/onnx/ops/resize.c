@@ -3,17 +3,18 @@
 #include <math.h>
 #include <string.h>
 
-/* The scales or sizes of a node, and their axes. */
+/* The scales or sizes and the region of interest of a node, and the axes to which their numbers belong. */
 typedef struct asked {
-  mica_axes axes; /* none: all, in order */
+  mica_axes axes; /* if axes.count is 0: all axes, in order */
   mica__reals scales, roi;
   mica__integers sizes;
 } asked;
 
 static int32_t axis_at(const asked *a, int64_t i) { return a->axes.count ? a->axes.axis[i] : (int32_t)i; }
 
-/* Sets the scale and size of each axis in `sizes` for an aspect policy: all axes use one scale, the smallest or
- * (`larger`) the largest that a size needs. False if a resulting size is invalid. */
+/* Applies keep_aspect_ratio_policy: sets one common scale, and the sizes that follow from it, for the axes of a->sizes.
+ * Each size asks for a scale; the common scale is the largest of these if `larger` is set, else the smallest. Returns
+ * false if a size that follows is invalid. */
 static bool keep_aspect(const asked *a, mica_shape shape, bool larger, mica_resize_config *config) {
   double scale = larger ? 0 : (double)INFINITY;
   for (int64_t i = 0; i < a->sizes.count; i++) {

@@ -20,7 +20,9 @@ MICA__LOWER(grid_sample) {
 
 #define MOST_SAMPLES 4096
 
-/* The most samples that any box takes along an axis of a cell: ceil(size / cells). */
+/* Each cell of a box is sampled at ceil(box size / number of cells) points along an axis. Sets *most to the largest
+ * such number, over all boxes and both axes. Returns false if an error was recorded, or if the lowering must restart to
+ * learn the boxes (l->demands). */
 static bool most_samples(mica__lowering *l, const mica__onnx_node *node, mica_value boxes,
                          const mica_roi_config *config, int64_t *most) {
   const mica_shape shape = mica_value_shape(boxes);
@@ -50,7 +52,8 @@ MICA__LOWER(roi_align) {
                             .sampling = sampling,
                             .scale = mica__onnx_real(node, "spatial_scale", 1),
                             .whole_pixels = whole};
-  /* ONNX's maximum is over the four neighbours of each sample, each times its weight; no other framework has this. */
+  /* In ONNX, the mode `max` takes the maximum over the four pixels around each sample, each times its interpolation
+   * weight. No other framework has this. */
   if (mica__lower_choice(l, node, "mode", "avg max", 0))
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the mode 'max' is not supported");
   if (sampling < 0 || config.height < 1 || config.width < 1)

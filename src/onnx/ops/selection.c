@@ -29,7 +29,7 @@ static mica_status find_non_zero(const void *config, const mica__host_array *x, 
   return out ? MICA_OK : mica__fail_nomem("NonZero");
 }
 
-/* (rank, n): one column per element, in row-major order. */
+/* The result is (rank, n): the index along each axis of the n elements that are not 0, in row-major order. */
 MICA__LOWER(non_zero) {
   mica_value x = x_of(l, node), positions = {0};
   if (!x.graph) return MICA_OK;
@@ -48,7 +48,8 @@ static mica_status find_true(const void *config, const mica__host_array *conditi
   return out ? MICA_OK : mica__fail_nomem("Compress");
 }
 
-/* Selects slices along an axis, or elements of a flattened x, whose condition is true. */
+/* Selects those slices along the axis whose condition is true. Without the attribute `axis`, x is flattened and its
+ * elements are selected. */
 MICA__LOWER(compress) {
   mica_value x = x_of(l, node), condition = mica__lower_operand(l, node, 1), positions = {0};
   bool flat = !mica__onnx_attr(node, "axis");
@@ -63,9 +64,9 @@ MICA__LOWER(compress) {
   return positions.graph ? give(l, node, mica_gather(x, positions, (int32_t)axis)) : MICA_OK;
 }
 
-/* --- different elements --- */
+/* --- distinct slices --- */
 
-/* A tensor as `count` slices along an axis, of outer times inner elements each. */
+/* A tensor of shape (outer, count, inner), seen as `count` slices of outer * inner elements. */
 typedef struct slices {
   const double *values;
   int64_t outer, count, inner;
@@ -96,7 +97,12 @@ static void sort(const slices *s, int64_t *indices, int64_t *room, int64_t n) {
 
 typedef struct different {
   int64_t count;
-  int64_t *first, *inverse, *counts, *order; /* per distinct slice; inverse: per slice of the tensor */
+  /* All slices are numbered along the axis, distinct slices in the order of the result.
+   *
+   * - first, counts: for each distinct slice, the index of its first occurrence and the number of its occurrences
+   * - inverse: for each slice, the number of the distinct slice that equals it
+   * - order: the indices of all slices, sorted by value */
+  int64_t *first, *inverse, *counts, *order;
 } different;
 
 /* Renumbers the distinct slices from value order to the order of first occurrence. */
@@ -130,7 +136,8 @@ static void find(const slices *s, different *f, bool sorted, int64_t *room) {
   if (!sorted) by_occurrence(s, f, room);
 }
 
-/* Makes comparison keys, *each per element: 64-bit integers exceed the 53 bits of doubles and become two. */
+/* Makes keys for comparisons. Sets *each to the number of doubles per element: 2 for a 64-bit integer, which does not
+ * fit the 53 bits of a double, else 1. */
 static double *keys_of(const mica__host_array *x, int64_t *each) {
   bool is_signed = x->dtype == MICA_I64;
   *each = is_signed || x->dtype == MICA_U64 ? 2 : 1;
@@ -150,7 +157,8 @@ typedef struct unique_config {
   bool flat, sorted;
 } unique_config;
 
-/* Finds the indices of first occurrences, the distinct slice of each slice, and counts. */
+/* Finds the distinct slices. y[0] receives the index of the first occurrence of each, y[1] for each slice of x the
+ * number of the distinct slice that equals it, and y[2] how often each distinct slice occurs. */
 static mica_status find_unique(const void *config, const mica__host_array *x, mica__host_array *y) {
   const unique_config *c = config;
   slices s = {.outer = 1, .count = x->count};
@@ -178,7 +186,7 @@ static mica_status find_unique(const void *config, const mica__host_array *x, mi
   return whole ? MICA_OK : mica__fail_nomem("Unique");
 }
 
-/* Results: values, indices of first occurrences, the distinct slice of each slice, and counts. */
+/* Results: the distinct slices, and the three results of find_unique. */
 MICA__LOWER(unique) {
   mica_value x = x_of(l, node), found[3] = {{0}};
   unique_config c = {mica__onnx_int(node, "axis", 0), !mica__onnx_attr(node, "axis"),
@@ -223,14 +231,17 @@ static double overlap(const box *a, const box *b) {
 }
 
 typedef struct suppression {
-  const double *boxes, *falling; /* of one image and class; falling: scores with the opposite sign */
+  /* `boxes` are those of one image; `falling` are its scores for one class with the opposite sign, so that sorting
+   * them in ascending order gives falling scores. */
+  const double *boxes, *falling;
   int64_t count, most;
   double threshold, least;
   bool centers;
 } suppression;
 
-/* Keeps the best remaining box unless it overlaps a kept one by more than the threshold; among equal scores the lower
- * index comes first. order and room have room for count indices each. */
+/* Visits the boxes whose score is above s->least by falling score, the lower index first among equals. Keeps a box
+ * unless it overlaps a kept one by more than the threshold, and stops after s->most kept boxes. Writes their indices to
+ * `kept` and returns their number. `order` and `room` are scratch of s->count indices each. */
 static int64_t suppress(const suppression *s, int64_t *kept, int64_t *order, int64_t *room) {
   int64_t n = 0, left = 0;
   const slices falling = {s->falling, 1, s->count, 1};
@@ -249,7 +260,8 @@ static int64_t suppress(const suppression *s, int64_t *kept, int64_t *order, int
   return n;
 }
 
-/* Computes (n, 3): image, class and box of each box that is kept. Operands: boxes, scores, then one element each. */
+/* Computes (n, 3): image, class and box of each box that is kept. The operands are boxes, scores, and three single
+ * numbers (the most boxes per class, the overlap threshold, and the score threshold). */
 static mica_status find_boxes(const void *config, const mica__host_array *in, mica__host_array *y) {
   const bool *centers = config;
   mica_shape c = in[1].shape;

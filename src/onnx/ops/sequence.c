@@ -10,7 +10,9 @@ static mica_value optional(mica__lowering *l, const mica__onnx_node *node, int32
   return mica__lower_has(l, node, k) ? mica__lower_operand(l, node, k) : (mica_value){0};
 }
 
-/* Convolves each channel of x (batch, channels, steps) separately. The size - 1 steps before x are the state. */
+/* Convolves each channel of x (batch, channels, steps) with its own filter. The state is the steps before x that the
+ * filter needs, one fewer than the filter has elements. Operand 3 is the state before x (zeros if absent), and result 1
+ * the state after x. */
 MICA__LOWER(causal_conv) {
   mica_value x = x_of(l, node), w = mica__lower_operand(l, node, 1), past = optional(l, node, 3);
   int32_t activation = mica__lower_choice(l, node, "activation", "none silu swish", 0);
@@ -30,13 +32,13 @@ MICA__LOWER(causal_conv) {
 }
 
 typedef struct linear {
-  bool decays, corrects;           /* the update rule: gated, delta, both or none */
+  bool decays, corrects;           /* decays: the update rule includes "gated"; corrects: it includes "delta" */
   mica_value q, k, v, decay, beta; /* (batch, steps, heads, width), f32 */
   mica_value state;                /* (batch, heads, width of keys, width of values) */
   int64_t steps, heads, query_heads;
 } linear;
 
-/* Reshapes (batch, steps, heads width) to (batch, steps, heads, width), in f32. */
+/* Reshapes (batch, steps, heads * width) to (batch, steps, heads, width), in f32. */
 static mica_value apart(mica_value x, int64_t heads) {
   mica_shape s = mica_value_shape(x);
   return mica_cast(mica_reshape(x, MICA_SHAPE(s.dim[0], s.dim[1], heads, MICA_DYNAMIC)), MICA_F32);
@@ -47,7 +49,8 @@ static mica_value at(mica_value x, int64_t t) { return mica_squeeze(mica_slice(x
 static mica_value row(mica_value x) { return mica_unsqueeze(x, MICA_AXES(2)); }
 static mica_value column(mica_value x) { return mica_unsqueeze(x, MICA_AXES(3)); }
 
-/* Updates the state, S = e^decay S + k (v - S^T k) beta, of which the rule decides the terms. Returns q S. */
+/* Updates the state S for step t and returns q S. If the rule includes "gated", S is first multiplied by e^decay. If it
+ * includes "delta", v is replaced by beta (v - S^T k). Then k v^T is added to S. */
 static mica_value step(linear *a, int64_t t) {
   mica_value k = column(at(a->k, t)), v = at(a->v, t);
   if (a->decays) a->state = mica_mul(a->state, column(mica_exp(at(a->decay, t))));

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define PI 3.14159265358979323846
-/* The most elements of a matrix of cosines. */
+/* Limit on the elements of a matrix of cosines, and of a window. */
 #define MOST_ELEMENTS (1 << 24)
 
 /* Makes a constant of type `dtype` from doubles. */
@@ -41,8 +41,8 @@ MICA__LOWER(window) {
 
 /* --- transforms --- */
 
-/* cos or -sin of 2 pi i k / period for n elements and m frequencies; a `sign` of -1 flips the sines' sign. Null, with
- * an error recorded, if the matrix is too large. */
+/* Makes a matrix (n, m) with cos(2 pi i k / period) in row i and column k or, if `sine`, -sign sin(2 pi i k / period).
+ * Returns null, with an error recorded, if the matrix is too large. */
 static mica_value waves(mica__lowering *l, const mica__onnx_node *node, int64_t n, int64_t period, int64_t m, bool sine,
                         double sign, mica_dtype dtype) {
   int64_t count = 0;
@@ -57,7 +57,8 @@ static mica_value waves(mica__lowering *l, const mica__onnx_node *node, int64_t 
   return constant(l, values, MICA_SHAPE(n, m), dtype);
 }
 
-/* Transforms the last axis but one of (..., n, 1 or 2): (..., m, 2). */
+/* Transforms the n real or complex elements along the last axis but one of x (..., n, 1 or 2) to m frequencies (..., m,
+ * 2). The inverse transform divides by `period`, the length of the whole transform. */
 static mica_value transform(mica__lowering *l, const mica__onnx_node *node, mica_value x, int64_t period, int64_t m,
                             bool inverse) {
   mica_shape s = mica_value_shape(x);
@@ -82,8 +83,8 @@ static mica_value transform(mica__lowering *l, const mica__onnx_node *node, mica
   return inverse ? mica_affine(y, 1 / (double)period, 0) : y;
 }
 
-/* Completes a spectrum of n frequencies: appends the second half, the conjugate of the first, to the first half
- * (..., m, 2). */
+/* Completes the first m frequencies of a spectrum (..., m, 2) to n: frequency n - k is the conjugate of frequency k. If
+ * m >= n, cuts the spectrum to n frequencies instead. */
 static mica_value mirrored(mica_value x, int64_t n) {
   if (!x.graph) return x;
   mica_shape s = mica_value_shape(x);
@@ -95,7 +96,7 @@ static mica_value mirrored(mica_value x, int64_t n) {
   return mica_concat((mica_value[]){x, mica_concat(parts, 2, last)}, 2, last - 1);
 }
 
-/* Cuts or pads the last axis but one of x with zeros to n elements. */
+/* Makes the last axis but one of x n elements long: cuts it, or appends zeros. */
 static mica_value resized(mica_value x, int64_t n) {
   if (!x.graph) return x;
   int64_t before[MICA_MAX_RANK] = {0}, after[MICA_MAX_RANK] = {0};
@@ -176,7 +177,8 @@ MICA__LOWER(stft) {
 static double mel_of(double hertz) { return 2595 * log10(1 + hertz / 700); }
 static double hertz_of(double mel) { return 700 * (pow(10, mel / 2595) - 1); }
 
-/* Makes triangles between equally spaced mels, over the frequencies of a transform. */
+/* Makes a mel filter bank (frequencies, triangles): triangular filters whose corners are equally spaced on the mel
+ * scale. */
 MICA__LOWER(mel_weights) {
   mica__integers counts[3];
   mica__reals edges[2];

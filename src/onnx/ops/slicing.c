@@ -5,7 +5,8 @@
 
 /* --- slices --- */
 
-/* Converts the start or end of a slice, by Python's rules, to an index from the front. */
+/* Converts the start or end of a slice, by Python's rules, to an index from the front, and clamps it to the range from
+ * `low` to `high`. */
 static int64_t clamp(int64_t at, int64_t extent, int64_t low, int64_t high) {
   if (at < 0) at = at < -extent ? -1 : at + extent;
   return at < low ? low : at > high ? high : at;
@@ -52,7 +53,7 @@ MICA__LOWER(slice) {
 
 /* --- splits --- */
 
-/* Sizes of equal parts; the last one is smaller if the extent is not divisible. */
+/* Sizes of `count` equal parts. If `count` does not divide the extent, the last parts are smaller or empty. */
 static void equal_parts(int64_t extent, int64_t count, int64_t *sizes) {
   int64_t size = extent / count + (extent % count != 0), left = extent;
   for (int64_t i = 0; i < count; i++) {
@@ -84,8 +85,12 @@ MICA__LOWER(split) {
 
 /* --- paddings --- */
 
-/* Reads pads from an attribute before version 11 ("paddings" in version 1), else from operand 1; operand 3 may give
- * their axes. */
+/* Reads the padding before and after each axis. Returns false if an error was recorded, or if the lowering must restart
+ * to learn the operands (l->demands).
+ *
+ * - Version 1: attribute "paddings"
+ * - Versions 2 to 10: attribute "pads"
+ * - From version 11 on: operand 1. Operand 3, if present, names the axes. */
 static bool pads_of(mica__lowering *l, const mica__onnx_node *node, int32_t rank, int64_t before[MICA_MAX_RANK],
                     int64_t after[MICA_MAX_RANK]) {
   mica__integers pads = {0}, list = {0};
@@ -110,7 +115,7 @@ static bool pads_of(mica__lowering *l, const mica__onnx_node *node, int32_t rank
   return true;
 }
 
-/* Pads by a value that only the device has: a mask marks the elements of x. */
+/* Pads by a value that is computed on the device: a mask tells the elements of x from the padding. */
 static mica_value pad_by_value(mica_value x, const int64_t *before, const int64_t *after, mica_value value) {
   mica_value inside = mica_full(x.graph, MICA_BOOL, mica_value_shape(x), 1);
   mica_value mask = mica_pad(inside, before, after, MICA_PAD_MODE_CONSTANT, 0);
@@ -150,7 +155,7 @@ MICA__LOWER(center_crop_pad) {
       return mica__lower_fail(l, node, MICA_E_INVALID, "shape contains %lld, but its numbers must be 0 or above",
                               (long long)shape.values[i]);
     int64_t axis = axes.count ? axes.axis[i] : i, more = shape.values[i] - own.dim[axis];
-    /* If the padding is odd, one more comes after. */
+    /* If the difference is odd, the end gains or loses one element more than the start. */
     before[axis] = more / 2;
     after[axis] = more - more / 2;
   }
@@ -182,7 +187,8 @@ MICA__LOWER(trilu) {
   return give(l, node, mica_where(kept, x, mica__lower_number(x, 0)));
 }
 
-/* Element t of a sequence of n becomes element n - 1 - t; later elements stay. */
+/* Reverses the first n elements of each sequence, where n is its length (operand 1). The elements from n on stay where
+ * they are. */
 MICA__LOWER(reverse_sequence) {
   mica_value x = x_of(l, node), lengths = mica__lower_operand(l, node, 1);
   int64_t time = mica__onnx_int(node, "time_axis", 0), batch = mica__onnx_int(node, "batch_axis", 1);

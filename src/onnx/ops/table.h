@@ -44,9 +44,10 @@ typedef struct mica__onnx_attribute {
   int64_t only; /* the only supported value, if is_only */
 } mica__onnx_attribute;
 
-/* Finds the row with the highest version up to this one; NULL: none. */
+/* Finds an operator's row with the highest `since` that is at most `version`; NULL if no row fits. */
 const mica__onnx_op *mica__onnx_op_find(const char *domain, const char *name, int64_t version);
-/* Returns the rows of an operator's attributes. */
+/* Returns the rows of an operator's attributes and sets *count. An operator without attributes has one row, without a
+ * name. */
 const mica__onnx_attribute *mica__onnx_op_attributes(const mica__onnx_op *op, int32_t *count);
 /* Returns row i; NULL past the last. */
 const mica__onnx_op *mica__onnx_op_at(size_t i);

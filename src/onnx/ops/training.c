@@ -1,5 +1,5 @@
-/* Optimiser steps. Operands: the rate R, the number of earlier steps T, then for each of n tensors the values, the
- * gradients and the optimiser's state. */
+/* Optimiser steps. The operands are the rate R, the number T of earlier steps, then for n tensors: n values, n
+ * gradients, and n states for each kind of state that the optimiser has. */
 #include "onnx/ops/family.h"
 
 typedef struct step {
@@ -7,8 +7,8 @@ typedef struct step {
   int32_t tensors;
 } step;
 
-/* Reads the rate and the count, and finds the number of tensors. False, with an error recorded, if there is no
- * tensor or the operands are not `kinds` per tensor. */
+/* Reads the rate and the count of steps, and computes the number of tensors. `kinds` is the number of operands per
+ * tensor. Returns false, with an error recorded, if there is no tensor or the number of operands does not fit. */
 static bool begin(mica__lowering *l, const mica__onnx_node *node, int32_t kinds, step *s) {
   s->rate = x_of(l, node);
   s->count = mica__lower_operand(l, node, 1);
@@ -20,7 +20,7 @@ static bool begin(mica__lowering *l, const mica__onnx_node *node, int32_t kinds,
   return false;
 }
 
-/* Operand `kind` of tensor i. */
+/* Returns one operand of tensor i. kind: 0 values, 1 gradients, 2 and above states. */
 static mica_value part(mica__lowering *l, const mica__onnx_node *node, const step *s, int32_t kind, int32_t i) {
   return mica__lower_operand(l, node, 2 + kind * s->tensors + i);
 }

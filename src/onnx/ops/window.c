@@ -25,7 +25,8 @@ static bool per_axis(mica__lowering *l, const mica__onnx_node *node, const char 
   return true;
 }
 
-/* Pads to ceil(n / stride) outputs; if the padding is odd, one more comes after (upper) or before (lower). */
+/* Pads so that there are ceil(n / stride) outputs. If the number of padded elements is odd, one more goes to the end
+ * (upper) or to the start (lower). */
 static void pad_to_same(mica__spatial_window *w, bool upper) {
   w->same = true;
   for (int32_t i = 0; i < w->rank; i++) {
@@ -120,8 +121,8 @@ MICA__LOWER(conv) {
   return give(l, node, mica_conv(x, filter, bias_of(l, node), &config));
 }
 
-/* Finds the pads that output_shape or auto_pad asks for. The result has the extent stride (n - 1) + output_padding +
- * (size - 1) dilation + 1 - pads. */
+/* Computes the pads that output_shape or auto_pad asks for. With them, the result has the extent stride * (n - 1) +
+ * output_padding + (size - 1) * dilation + 1 - pads, where n is the extent of x and size that of the filter. */
 static bool transposed_pads(mica__lowering *l, const mica__onnx_node *node, const mica__spatial_window *w,
                             mica_conv_config *config) {
   mica__integers wanted;
@@ -142,7 +143,8 @@ static bool transposed_pads(mica__lowering *l, const mica__onnx_node *node, cons
       config->output_pad[i] -= all;
       all = 0;
     }
-    int64_t before = automatic == 1 ? all / 2 : all - all / 2; /* if odd, only SAME_UPPER has more after */
+    /* If `all` is odd, SAME_UPPER cuts one more element at the end, the other modes at the start. */
+    int64_t before = automatic == 1 ? all / 2 : all - all / 2;
     config->pad[i] = before;
     config->pad_more[i] = all - 2 * before;
   }

@@ -12,11 +12,13 @@ typedef struct mica__spatial_window {
   int64_t extent[MICA__WINDOW_AXES]; /* of x */
   int64_t size[MICA__WINDOW_AXES], stride[MICA__WINDOW_AXES], dilation[MICA__WINDOW_AXES];
   int64_t before[MICA__WINDOW_AXES], after[MICA__WINDOW_AXES];
-  bool same; /* auto_pad determined the pads, for x's extents and a forward window */
+  /* auto_pad is SAME_UPPER or SAME_LOWER; then `before` and `after` are right for Conv and poolings, not for
+   * ConvTranspose. */
+  bool same;
 } mica__spatial_window;
 
 /* Reads kernel_shape, strides, dilations, pads and auto_pad. If w is not null, kernel_shape is w's shape after its
- * first two dimensions. False, with an error recorded, if they are wrong. */
+ * first two dimensions. Returns false if x is null, or with an error recorded if an attribute or shape is invalid. */
 bool mica__lower_window(mica__lowering *l, const mica__onnx_node *node, mica_value x, mica_value w,
                         mica__spatial_window *window);
 
