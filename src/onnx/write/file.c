@@ -14,8 +14,8 @@
 #define STANDARD_INSIDE ((uint64_t)1 << 30)
 /* Weights in the second file begin at multiples of a page, so that they can be mapped. */
 #define PAGE 4096
-/* A weight needs at least this many bytes to go into the second file. Smaller ones stay in the model, so that its
- * shapes are known without the second file. */
+/* A weight needs at least this many bytes to go into the second file. Smaller ones stay in the model. They include the
+ * operands of Reshape and similar operators, so that all shapes are known without the second file. */
 #define LEAST_OUTSIDE 1024
 /* The number of names for the second file. A killed write leaves one of them taken until the next write ends. */
 #define NAMES 9
@@ -30,7 +30,8 @@ static char *copy_text(mica__onnx_writer *w, const char *text) {
 
 /* --- ports --- */
 
-/* The name of an open extent of an input; the batch extent has one name for all inputs and outputs. */
+/* The name of an open extent, one that is known only when the model runs. Extents of axis 0, the batch, have the same
+ * name in all inputs and outputs. */
 static char *open_name(mica__onnx_writer *w, const char *port, int32_t axis) {
   char text[128];
   if (!axis) return text_of("N");
@@ -76,8 +77,8 @@ static Onnx__ValueInfoProto *port_of(mica__onnx_writer *w, int32_t id, bool inpu
   return port;
 }
 
-/* Describes the inputs and outputs in the graph's text, one line each: runtimes show this text, but not the texts of
- * inputs and outputs. */
+/* Describes the inputs and outputs in the graph's doc_string, one line each, because runtimes show that text but not
+ * the doc_string of an input or output. */
 static char *describe_ports(mica__onnx_writer *w, Onnx__ValueInfoProto *const *ports[2], const size_t counts[2]) {
   mica__text text = {0};
   for (int side = 0; side < 2; side++)
@@ -103,9 +104,10 @@ static void add_ports(mica__onnx_writer *w, Onnx__GraphProto *graph, const mica_
                                        (const size_t[2]){graph->n_input, graph->n_output});
 }
 
-/* --- initial values --- */
+/* --- initialisers --- */
 
-/* The second file: pieces with zeros between them. */
+/* The second file, which holds weights. It is written from `pieces`: the weights and the zeros between them. `at` is
+ * its length so far, and at_name the index of its name (see name_beside). */
 typedef struct beside {
   bool used;
   char *path, *name;
@@ -198,7 +200,7 @@ static mica_status choose_name(const char *path, beside *out) {
   return mica__fail(MICA_E_IO, "all names for weights from %s.data to %s are taken", path, out->path);
 }
 
-/* Removes weights under other names, which nothing reads once the new model is in place. */
+/* Removes second files that have another of the names. Nothing reads them once the new model is in place. */
 static void remove_others(mica__onnx_writer *w, const char *path, const beside *out) {
   char *other = mica__write_room(w, strlen(path) + 16);
   for (int i = 0; other && i < NAMES; i++) {
@@ -224,7 +226,7 @@ static mica_status begin_beside(mica__onnx_writer *w, const char *path, beside *
   return MICA_OK;
 }
 
-/* --- the whole --- */
+/* --- the whole file --- */
 
 static int64_t format_version(int64_t opset) { return opset < 19 ? 8 : opset < 21 ? 9 : opset < 23 ? 10 : 11; }
 

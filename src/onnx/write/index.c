@@ -6,8 +6,7 @@
 
 #include <string.h>
 
-/* True if a `where` sets some of the indices to the extent itself: they are past the last row, and gathering them gives
- * 0. */
+/* True if a `where` sets some of the indices to the extent, one past the last row. Mica gathers 0 for such an index. */
 static bool has_none(mica__onnx_writer *w, int32_t indices, int64_t extent) {
   const mica__node *choice = mica__graph_node(w->graph, mica__write_passed(w->graph, indices));
   if (strcmp(choice->op->name, "where") != 0) return false;

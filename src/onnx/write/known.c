@@ -1,4 +1,4 @@
-/* Initial values of a file: constants, weights, and views and joins of them. */
+/* Initialisers of a file: constants, weights, and views and joins of them. */
 #include "base/element.h"
 #include "compile/template.h"
 #include "onnx/write/writer.h"
@@ -35,7 +35,7 @@ const char *mica__write_tensor(mica__onnx_writer *w, const char *text, mica_dtyp
   return name;
 }
 
-/* Finds an existing initial value with these elements; NULL: none. */
+/* Finds an earlier small constant with the same elements; NULL if none exists. */
 static const char *find_small(const mica__onnx_writer *w, mica_dtype dtype, mica_shape shape, const void *data,
                               size_t bytes) {
   for (size_t i = 0; i < w->initial_count; i++) {

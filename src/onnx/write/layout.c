@@ -1,4 +1,5 @@
-/* Writes views and joins, and shapes that are known only when the model runs. */
+/* Writes views and joins, and the shapes that they need. An extent that is known only when the model runs is called
+ * open here. */
 #include "onnx/write/writer.h"
 
 #include <string.h>
@@ -39,7 +40,8 @@ static void allow_zero(mica__onnx_writer *w, mica_shape shape) {
     }
 }
 
-/* Writes the shape of a reshape with several open extents: numbers and extents of the operand's axes, joined. */
+/* Returns the shape operand of a Reshape with several open extents. It is a Concat of one number per axis: a known
+ * extent, the extent of an axis of the operand, or -1, which ONNX infers. */
 static const char *joined_shape(mica__onnx_writer *w, int32_t id, const mica__node *node, mica_shape asked) {
   const char *parts[MICA_MAX_RANK];
   for (int32_t k = 0; k < asked.rank; k++) {
@@ -93,8 +95,8 @@ MICA__WRITE(transpose) {
 
 /* --- windows --- */
 
-/* The end of a slice, one step past its last element. If that is before the first element, or open, it is the largest
- * or smallest integer. */
+/* Returns the end of a slice: one step past its last element. If that index is below 0, which ONNX would count from the
+ * back, or if `count` is open, returns the largest integer (for a negative step, the smallest). */
 static int64_t end_of(int64_t start, int64_t step, int64_t count) {
   const int64_t far = step > 0 ? INT64_MAX : INT64_MIN;
   if (count == MICA_DYNAMIC) return far;
@@ -148,7 +150,7 @@ MICA__WRITE(concat) {
   mica__write_int(w, "axis", mica__node_int(node, "axis"));
 }
 
-/* The product of extents. */
+/* Writes the product of the operand's extents along the node's axes. */
 MICA__WRITE(extent) {
   int64_t axes[MICA_MAX_RANK];
   const size_t count = mica__node_axes(node, "axes", axes);

@@ -6,7 +6,8 @@
 
 enum { X, SCALE, BIAS, MEAN, VARIANCE };
 
-/* Operand k of the mark in the dtype of x; if it is absent, numbers `standard` in the shape `like`. */
+/* Returns operand k of the mark, cast to x's dtype. If the operand is absent, returns a tensor of the shape `like`
+ * whose elements are all `standard`. */
 static const char *numbers_of(mica__onnx_writer *w, const mica__node *node, int32_t k, mica_shape like,
                               double standard) {
   const int32_t *in = node->mark->inputs;
@@ -69,8 +70,8 @@ MICA__WRITE_MARK(group_norm) {
   return true;
 }
 
-/* The extents of x from an axis on, which is the mark's second number. False if they are open and there is no scale,
- * which ONNX requires. */
+/* Sets *row to the extents of x from axis `numbers[1]` of the mark on. ONNX requires a scale. If the mark has none, the
+ * writer makes a scale of ones in the shape *row, so these extents must be known: returns false if one is open. */
 static bool row_of(const mica__onnx_writer *w, const mica__node *node, mica_shape *row) {
   const mica_shape x = mica__write_type_of(w, node->mark->inputs[X]).shape;
   *row = MICA_SCALAR;
@@ -99,7 +100,7 @@ MICA__WRITE_MARK(rms_norm) {
   return true;
 }
 
-/* Numbers: size, alpha, beta, k. */
+/* The numbers of the mark are size, alpha, beta and k. */
 MICA__WRITE_MARK(local_response_norm) {
   const double *numbers = node->mark->numbers;
   mica__write_node(w, "LRN", mica__write_own(w, id), MICA__OPERANDS(x_of(w, node)));

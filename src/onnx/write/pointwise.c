@@ -8,7 +8,7 @@ static const char *x_of(mica__onnx_writer *w, const mica__node *node) {
   return mica__write_operand(w, node->inputs[0]);
 }
 
-/* Writes op(x) with one attribute of the node. */
+/* Writes the ONNX operator `op` of x. Its attribute `attr` gets the value of the node's attribute `own`. */
 static void with_attr(mica__onnx_writer *w, int32_t id, const mica__node *node, const char *op, const char *attr,
                       const char *own) {
   mica__write_node(w, op, mica__write_own(w, id), MICA__OPERANDS(x_of(w, node)));
@@ -99,7 +99,8 @@ static bool is_floating(const mica__node *node) {
   return mica_dtype_kind_of(node->type.dtype) == MICA_DTYPE_KIND_FLOAT;
 }
 
-/* a - b floor(a / b) for floats: ONNX's Mod only supports them with the sign of the dividend. */
+/* Writes a - b floor(a / b) for floats. ONNX's Mod takes floats only if its result has the sign of the dividend
+ * (fmod). */
 MICA__WRITE(mod) {
   const char *a = x_of(w, node), *b = mica__write_operand(w, node->inputs[1]);
   if (!is_floating(node)) {

@@ -12,7 +12,8 @@ MICA__WRITE(determinant) {
   mica__write_node(w, "Det", mica__write_own(w, id), MICA__OPERANDS(mica__write_operand(w, node->inputs[0])));
 }
 
-/* Operands: x, w (units, C), b if any. For a matrix x this is Gemm, for more axes MatMul with w transposed. */
+/* The mark's operands are x, w (units, C) and perhaps a bias b. If x is a matrix, writes a Gemm; if it has more axes, a
+ * MatMul with the transposed w. */
 MICA__WRITE_MARK(dense) {
   const int32_t *in = node->mark->inputs;
   const bool bias = node->mark->input_count > 2 && in[2];
@@ -30,7 +31,7 @@ MICA__WRITE_MARK(dense) {
   return true;
 }
 
-/* The matrix that a value is the transpose of; 0 if it is not a transpose. */
+/* If the value is the transpose of a matrix, returns the id of that matrix; else 0. */
 static int32_t transpose_of(const mica__onnx_writer *w, int32_t id) {
   const mica__node *node = mica__graph_node(w->graph, mica__write_passed(w->graph, id));
   return !strcmp(node->op->name, "transpose") && node->type.shape.rank == 2 && mica__node_list(node, "axes")[0] == 1

@@ -9,7 +9,8 @@ enum { AXIS, BLOCK, LOW, HIGH };
 
 static bool has_form(const mica__node *node) { return node->mark->numbers[BLOCK] == 0; }
 
-/* The zero point as an integer of the dtype; ONNX takes the result's dtype from it. */
+/* Returns the zero point as a tensor of `dtype`, with zeros if the mark has no zero point. QuantizeLinear makes its
+ * result in the dtype of its zero point. */
 static const char *zero_of(mica__onnx_writer *w, const mica__node *node, mica_dtype dtype) {
   const int32_t *in = node->mark->inputs;
   const bool given = node->mark->input_count > ZERO && in[ZERO];
@@ -61,7 +62,7 @@ MICA__WRITE_MARK(dequantize) {
   const mica_dtype dtype = mica__write_type_of(w, in[X]).dtype;
   if (!has_form(node) || (mica_dtype_size(dtype) != 1 && dtype != MICA_I32 && w->opset < 21)) return false;
   const char *x = mica__write_operand(w, in[X]), *scale = mica__write_operand(w, in[SCALE]);
-  /* A zero point of i32 must be 0. */
+  /* For i32 elements ONNX allows only the zero point 0. */
   const char *zero = dtype == MICA_I32 ? NULL : zero_of(w, node, dtype);
   if (dtype == MICA_I32 && node->mark->input_count > ZERO && in[ZERO])
     mica__write_fail(w, id, "a zero point of i32 has no form in ONNX");

@@ -31,7 +31,7 @@ MICA__WRITE(reduce) {
   write_reduce(w, operators[k][1], mica__write_own(w, id), x, axes, count, mica__node_int(node, "keep"));
 }
 
-/* Operands: x; numbers: the axes as a bit set, and if they are kept. */
+/* The mark's operand is x. Its numbers are the axes as a bit set, and 1 if the reduced axes are kept, else 0. */
 MICA__WRITE_MARK(mean) {
   int64_t axes[MICA_MAX_RANK];
   size_t count = 0;

@@ -81,7 +81,8 @@ static const char *beside_scores(const attention *a, int32_t id) {
 
 static const char *both(mica__onnx_writer *w, const char *a, const char *b) { return a ? binary(w, "And", a, b) : b; }
 
-/* True where a query may see a key by position; NULL if it sees all. */
+/* Writes a boolean mask: true where causality, window and lengths let a query see a key. Returns NULL if none of the
+ * three is set, so that every query sees all keys. */
 static const char *visible_of(const attention *a) {
   mica__onnx_writer *w = a->w;
   const int32_t lengths = operand_of(a, MICA__ATTENTION_OF_LENGTHS), offset = operand_of(a, MICA__ATTENTION_OF_OFFSET);
@@ -114,7 +115,7 @@ static const char *scores_of(const attention *a) {
   return binary(w, "Mul", bent, mica__write_scalar(w, a->dtype, cap));
 }
 
-/* Scores, with those of hidden keys set to -infinity. */
+/* Writes the scores, with -infinity for hidden keys. */
 static const char *masked(const attention *a, const char *scores) {
   mica__onnx_writer *w = a->w;
   const int32_t mask = operand_of(a, MICA__ATTENTION_OF_MASK);
@@ -166,8 +167,8 @@ static int32_t rnn_operand(const mica__node *node, int32_t k) {
   return at < 0 ? 0 : node->inputs[at];
 }
 
-/* Operand k with its gates in ONNX's order: `blocks` times `gates` equal parts of axis 1. Known elements are written in
- * that order; others are gathered. */
+/* Returns operand k with its gates in ONNX's order; NULL if it is absent. Axis 1 consists of `blocks` times `gates`
+ * equal parts. If the elements are known, a reordered copy is written; else a Gather reorders them at run time. */
 static const char *ordered(mica__onnx_writer *w, const mica__node *node, int32_t k, int32_t blocks, int32_t gates,
                            const int32_t *order) {
   static const char *const names[] = {"x", "W", "R", "B", "lengths", "h0", "c0", "P"};

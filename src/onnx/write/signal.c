@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* Adds `pad` samples before and `more` after x (N, T); negative numbers cut. */
+/* Adds `pad` samples before and `more` samples after x (N, T). A negative number removes samples instead. */
 static const char *padded(mica__onnx_writer *w, int32_t x, int64_t pad, int64_t more, int64_t how) {
   static const char *const modes[] = {"constant", "reflect", "edge", "constant"};
   const int64_t pads[] = {0, pad, 0, more};

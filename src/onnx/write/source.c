@@ -1,4 +1,5 @@
-/* Writes constants and weights, results, and values that another node writes. */
+/* Writes constants and weights. Writes Identity for an output that equals its operand. If only a second or later result
+ * of a node is needed, marks the node as needed. */
 #include "onnx/write/writer.h"
 
 static void write_elements(mica__onnx_writer *w, int32_t id, const mica__node *node) {
@@ -12,7 +13,8 @@ static void write_elements(mica__onnx_writer *w, int32_t id, const mica__node *n
 MICA__WRITE(constant) { write_elements(w, id, node); }
 MICA__WRITE(parameter) { write_elements(w, id, node); }
 
-/* A result is written by its node, which is visited later. */
+/* The second and later results of a node are written together with the node. It is visited later, because visits go
+ * from the last node to the first. */
 MICA__WRITE(of_node) {
   (void)node;
   w->needed[id - 1 - mica__graph_node(w->graph, id)->result] = true;

@@ -51,7 +51,8 @@ MICA__WRITE(max_pool) {
 
 /* --- sums of windows --- */
 
-/* Input indices of a resample node's tables of rows and columns; columns may be missing. */
+/* The inputs of a resample node that hold its table for rows and its table for columns. A node that resamples one axis
+ * has no table for columns. */
 enum { ROWS = 1, COLUMNS = 3 };
 static const mica__node *table_of(const mica__onnx_writer *w, const mica__node *node, int32_t input) {
   return node->input_count > input ? mica__graph_node(w->graph, node->inputs[input]) : NULL;
@@ -166,9 +167,10 @@ static bool resize(mica__onnx_writer *w, int32_t id, const mica__node *node) {
   return true;
 }
 
-/* --- whatever else is known: products with the weights as matrices --- */
+/* --- other resampling, if its weights are known: products with matrices --- */
 
-/* (n, m), or (m, n) if `rows`: the weight of element i in output o. NULL if an extent is open. */
+/* Writes the weights of a resampling as a matrix (n, m), where element (i, o) is the weight of input element i in
+ * output element o. If `rows` is set, writes the transpose, (m, n). Returns NULL if an extent is open. */
 static const char *matrix_of(mica__onnx_writer *w, const mica__node *node, int32_t input, bool rows, mica_dtype dtype) {
   const mica__node *tables[] = {table_of(w, node, input), table_of(w, node, input + 1)};
   const mica_shape shape = tables[0]->type.shape;

@@ -62,7 +62,7 @@ static bool write_marked(mica__onnx_writer *w, int32_t id, const mica__node *nod
   return false;
 }
 
-/* Writes an op as an operator with the same operands; false if there is none. */
+/* Writes an op as an operator with the same operands. Returns false if rows.def names no such operator. */
 static bool write_same(mica__onnx_writer *w, int32_t id, const mica__node *node) {
   const char *inputs[4];
   size_t i = 0;
@@ -86,7 +86,7 @@ static void write_one(mica__onnx_writer *w, int32_t id, const mica__node *node) 
   mica__write_fail(w, id, "the op has no form in ONNX");
 }
 
-/* Records where a visit's nodes begin. */
+/* Begins a visit of a Mica node: records the index of the first ONNX node that the visit will write. */
 static void begin_visit(mica__onnx_writer *w) {
   if (w->visit_count == w->visit_capacity) {
     const size_t capacity = w->visit_capacity ? 2 * w->visit_capacity : 256;
@@ -99,7 +99,7 @@ static void begin_visit(mica__onnx_writer *w) {
     w->status = mica__fail_nomem("a model that is written");
 }
 
-/* Reverses the order of the visits. */
+/* Reverses the order of the visits. The nodes within a visit keep their order. */
 static mica_status reverse_visits(mica__onnx_writer *w) {
   Onnx__NodeProto **nodes = calloc(w->count + 1, sizeof *nodes);
   size_t at = 0, end = w->count;
@@ -112,8 +112,8 @@ static mica_status reverse_visits(mica__onnx_writer *w) {
   return MICA_OK;
 }
 
-/* Names parameters, inputs and outputs, before anything else takes these names. Inputs are named as callers feed
- * them. */
+/* Names parameters, inputs and outputs, before anything else takes these names. The names of inputs lose the prefix
+ * config->input_prefix. */
 static mica_status name_ports(mica__onnx_writer *w, const mica_value *outputs, size_t count) {
   const char *prefix = w->config->input_prefix ? w->config->input_prefix : "";
   for (int32_t id = 1; id <= w->graph->count; id++) {

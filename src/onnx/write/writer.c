@@ -130,7 +130,7 @@ const char *mica__write_operand(mica__onnx_writer *w, int32_t id) {
 /* --- nodes --- */
 
 static Onnx__NodeProto *last_node(mica__onnx_writer *w) {
-  static Onnx__NodeProto none; /* for a writer that has failed: never read */
+  static Onnx__NodeProto none; /* returned after an error; callers fill it in, but nothing reads it */
   if (w->status == MICA_OK && w->count) return w->nodes[w->count - 1];
   none = (Onnx__NodeProto)ONNX__NODE_PROTO__INIT;
   return &none;
@@ -248,7 +248,8 @@ void mica__write_texts(mica__onnx_writer *w, const char *name, const char *const
 
 /* --- attributes of Mica's nodes --- */
 
-/* The field of an attribute; callers only ask for attributes that the op has. */
+/* Returns a pointer to the field that holds the node's attribute. Callers only name attributes that the op has; for any
+ * other name the result points to zeros. */
 static const void *field_of(const mica__node *node, const char *name) {
   static const mica_shape none;
   const mica__attr *attr = mica__attr_find(node->op->attrs, name, strlen(name));
