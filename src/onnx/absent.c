@@ -1,5 +1,5 @@
-/* mica/onnx.h in a build without protobuf-c: no model can be opened, so the other functions are never called with
- * one. */
+/* The functions of mica/onnx.h for builds without protobuf-c. The functions that open, build, run or check a model
+ * fail. Since no model can be opened, the other functions are never called with one. */
 #include "base/error.h"
 #include "onnx/products.h"
 #include "onnx/training.h"
@@ -95,7 +95,8 @@ size_t mica_onnx_cut_count(const mica_onnx_runner *runner) { return (void)runner
 mica_onnx_cut mica_onnx_cut_at(const mica_onnx_runner *runner, size_t index) {
   return (void)runner, (void)index, (mica_onnx_cut){0};
 }
-/* Only callbacks of mica_onnx_define call these. */
+/* These functions are only called by callbacks that were passed to mica_onnx_define. In this build, no such callback
+ * ever runs. */
 mica_graph *mica_onnx_call_graph(mica_onnx_call *call) { return (void)call, NULL; }
 size_t mica_onnx_call_operand_count(const mica_onnx_call *call) { return (void)call, 0; }
 mica_value mica_onnx_call_operand(mica_onnx_call *call, size_t index) {

@@ -1,4 +1,4 @@
-/* Reads attributes of nodes, and the numbers that operators take from them. */
+/* Reads the attributes of nodes, and checks the axes and sizes that come from a file. */
 #include "base/checked.h"
 #include "onnx/lower.h"
 

@@ -4,20 +4,26 @@
 
 #include "onnx/model.h"
 
-/* Finds faults in the attributes of every node, also in bodies and functions: an attribute that the operator's version
- * lacks, that has the wrong type, that is required but missing, or that is given twice; and an operator set newer than
- * the newest supported one. MICA_E_UNSUPPORTED or MICA_E_FORMAT: the message names the fault. Skips operators that are
- * not supported and operators that the caller defines. An integer is accepted for a FLOAT of the same value. */
+/* Checks the attributes of every node, including nodes in bodies and functions. Skips operators that Mica does not
+ * support and operators that the caller defines. Fails, with a message that names the fault, if
+ *
+ *   MICA_E_UNSUPPORTED  the operator's version has no such attribute, Mica does not support its value, or the
+ *                       operator set is newer than the newest that Mica supports
+ *   MICA_E_FORMAT       an attribute has the wrong type, is given twice, or is required but missing
+ *
+ * An integer is accepted where a FLOAT is required, if f32 holds it exactly. */
 mica_status mica__onnx_check_attributes(const mica_onnx *model);
-/* Checks that every operator is supported or defined by the caller; else MICA_E_UNSUPPORTED, and the message lists the
- * operators that are neither. */
+/* Checks that Mica supports every operator, or that the caller defines it, and that no supported operator comes from a
+ * set newer than the newest that Mica supports. Else MICA_E_UNSUPPORTED; the message lists the missing operators. */
 mica_status mica__onnx_check_operators(const mica_onnx *model);
 
-/* Returns an attribute's type as a number of AttributeProto, in old files deduced from its value; 0 if it has none. */
+/* Returns an attribute's type as a number of ONNX's enum AttributeProto.AttributeType. Old files do not state the type:
+ * it is then deduced from the value. 0 if there is no value either. */
 int32_t mica__onnx_attr_type(const Onnx__AttributeProto *attr);
 /* Returns the name of a type, such as "INT". */
 const char *mica__onnx_attr_type_name(int32_t type);
-/* True if an attribute of type `type` can be used where `expected` is required; `attr` may be NULL. */
+/* True if an attribute of type `type` can be used where the type `expected` is required. attr is NULL if its value is
+ * not known; any integer is then accepted for a float. */
 bool mica__onnx_attr_fits(int32_t type, const Onnx__AttributeProto *attr, int32_t expected);
 
 #endif

@@ -33,8 +33,11 @@ static mica_status load(const char *folder, const char *stem, size_t index, load
   return MICA_OK;
 }
 
-/* The allowed error of results. depth 0: no allowance for rounding in a chain; `unit`: allows one unit in the last
- * place. */
+/* The error allowed in results.
+ *
+ *   relative, absolute   |got - want| <= absolute + relative |want|
+ *   depth                the number of operators in a chain whose rounding is also allowed for; 0: no allowance
+ *   unit                 if true, `relative` is at least one unit in the last place */
 typedef struct tolerance {
   double relative, absolute;
   size_t depth;
@@ -47,8 +50,9 @@ static bool agrees(double got, double want, double relative, double absolute) {
   return fabs(got - want) <= absolute + relative * fabs(want);
 }
 
-/* The absolute error that rounding may cause in a chain of `depth` operators: the largest finite result times 2
- * roundoff sqrt(depth), as in a random walk. */
+/* Returns the absolute error to allow for rounding in a chain of `depth` operators. Rounding errors add up like the
+ * steps of a random walk, so the result is 2 sqrt(depth) times the roundoff of the dtype, times the largest finite
+ * element of `want`. */
 static double walk_of(const loaded *want, int64_t count, size_t depth) {
   double most = 0;
   for (int64_t i = 0; i < count; i++) {

@@ -1,5 +1,6 @@
-/* Converts nodes Constant of the graph that hold a tensor to initial values, so that code that lists, trains or
- * quantises weights sees only one kind. PaddlePaddle's exporter writes all weights as such nodes. */
+/* Turns the nodes Constant of a graph that hold a tensor into initialisers, so that code that lists, trains or
+ * quantises weights has to look only at initialisers. PaddlePaddle's exporter writes all weights as nodes
+ * Constant. */
 #include "onnx/model.h"
 #include "onnx/ops/table.h"
 #include "onnx/tensor.h"
@@ -28,7 +29,8 @@ static mica_status note_names(const Onnx__GraphProto *graph, mica__name_table *n
   return MICA_OK;
 }
 
-/* Moves a node's tensor to the initial values, which have room for it. */
+/* Moves the tensor of a node Constant to the graph's initialisers and frees the node. The array of initialisers
+ * must have room for it. */
 static void lift(Onnx__GraphProto *graph, Onnx__NodeProto *node, Onnx__TensorProto *tensor) {
   free(tensor->name);
   tensor->name = node->output[0];
@@ -50,7 +52,7 @@ static mica_status lift_all(Onnx__GraphProto *graph, mica__name_table *names) {
   for (size_t i = 0; i < graph->n_node; i++) {
     Onnx__NodeProto *node = graph->node[i];
     Onnx__TensorProto *tensor = status == MICA_OK ? weight_of(node) : NULL;
-    /* Leave a duplicate name, so that the code that reads the graph reports it as an error. */
+    /* If the name is already used, keep the node: the code that reads the graph later reports the duplicate name. */
     if (tensor && mica__name_table_find(names, node->output[0]) >= 0) tensor = NULL;
     if (tensor) status = mica__name_table_add(names, node->output[0], 0);
     if (tensor && status == MICA_OK)

@@ -49,7 +49,8 @@ mica_onnx_operator mica_onnx_operator_at(const mica_onnx *model, size_t index) {
   return index < model->operator_count ? model->operators[index] : (mica_onnx_operator){0};
 }
 
-/* The length of the longest chain of nodes; bodies and functions count as one node. */
+/* Returns the number of nodes on the longest path through the graph. A node with bodies counts as one node, and so does
+ * a call of a function. */
 static size_t depth_of(const mica__onnx_graph *graph) {
   mica__name_table makers = {0};
   size_t *depths = calloc((size_t)graph->count + 1, sizeof *depths), deepest = 0;

@@ -1,4 +1,4 @@
-/* Constant folding: computes results at once if the operands are known. */
+/* Constant folding: while a model is lowered, computes the results of nodes whose operands are known. */
 #include "onnx/lowering.h"
 
 #include "base/element.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ids: for each node after l->before, the constant that replaces it; 0 if its value is not known. */
+/* ids[i]: the constant that replaces node l->before + 1 + i; 0 if the node is not replaced. */
 typedef struct folding {
   mica__lowering *l;
   int32_t *ids;
@@ -28,7 +28,8 @@ static mica_value constant(mica_graph *graph, mica__type type, const void *data)
   return mica_constant(graph, type.dtype, type.shape, data);
 }
 
-/* Copies a view of a constant byte by byte, so that integers beyond 2^53 stay exact. */
+/* Replaces a view of a constant by a new constant. Copies the elements' bytes, because doubles cannot hold all integers
+ * beyond 2^53. */
 static mica_status fold_view(mica_graph *graph, const mica__node *node, int32_t *id) {
   const mica__node *operand = mica__graph_node(graph, node->inputs[0]);
   mica_shape space = node->type.shape;
@@ -72,8 +73,8 @@ static mica_status fold_values(mica_graph *graph, const mica__node *node, const 
   return status;
 }
 
-/* Makes the node's results constants if they have no open dimension and all operands whose elements the node reads
- * are constants. */
+/* Replaces the node's results by constants if all operands whose elements it reads are constants. Does nothing if a
+ * result has an open dimension. */
 static mica_status fold_node(folding *f, int32_t id) {
   mica_graph *graph = f->l->graph;
   mica__node node = *mica__graph_node(graph, id);

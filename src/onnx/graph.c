@@ -1,11 +1,12 @@
-/* Sorts nodes of graphs topologically. ONNX demands this order, but some files lack it. */
+/* Makes a model's graphs: resolves the functions that nodes call, counts the operators, and sorts the nodes
+ * topologically. ONNX demands this order, but some files are not sorted. */
 #include "onnx/model.h"
 #include "onnx/ops/table.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The most different operators of a model; ONNX has 200. */
+/* The maximum number of different operators in a model. ONNX has about 200. */
 #define MOST_OPERATORS 2000
 
 int64_t mica__onnx_version(Onnx__OperatorSetIdProto *const *imports, size_t count, const char *domain) {
@@ -40,7 +41,11 @@ const mica__onnx_function *mica__onnx_function_find(const mica_onnx *model, cons
 
 /* --- order --- */
 
-/* For each node the number of operands it waits for, and the list of nodes that wait for it. */
+/* Finds an order in which each node comes after the nodes that make its operands.
+ *
+ *   waits[n]          the number of operands of node n that are not made yet
+ *   first[n]          the start of a linked list of the nodes that use node n: its first pair, or -1 if it is empty
+ *   user[p], next[p]  pair p of such a list: a node, and the number of the next pair, or -1 at the end */
 typedef struct ordering {
   const mica_onnx *model;
   Onnx__NodeProto *const *nodes;
@@ -83,7 +88,7 @@ static mica_status note_use(ordering *o, int32_t node, const char *name) {
   return MICA_OK;
 }
 
-/* The names that a body defines, and the names of the bodies around it within the same node. */
+/* The names that a body defines. `outer` has the names of the body around it; NULL for the node's own bodies. */
 typedef struct body_names {
   const struct body_names *outer;
   mica__name_table own;
@@ -128,7 +133,8 @@ static mica_status note_uses(ordering *o, int32_t at, const Onnx__NodeProto *nod
   return MICA_OK;
 }
 
-/* Lists each node once all its operands exist, by the method of Kahn (1962). MICA_E_FORMAT if there is a cycle. */
+/* Appends each node to the order as soon as all its operands are made, by the method of Kahn (1962). MICA_E_FORMAT if
+ * there is a cycle. */
 static mica_status sort(ordering *o, int32_t *order) {
   int32_t made = 0;
   for (int32_t i = 0; i < o->count; i++)
@@ -176,7 +182,8 @@ static mica_status make_bodies(mica_onnx *model, const Onnx__NodeProto *proto, O
   return MICA_OK;
 }
 
-/* Writers of proto3 omit a number 0 and an empty text; the attribute's type says that it is present. */
+/* Writers of proto3 omit a number 0 and an empty text. If the attribute's type says that it has such a value, marks the
+ * value as present. */
 static void fill_attributes(const Onnx__NodeProto *proto) {
   for (size_t i = 0; i < proto->n_attribute; i++) {
     Onnx__AttributeProto *a = proto->attribute[i];

@@ -1,5 +1,5 @@
-/* onnx/guard.h: checks a message's bytes before protobuf-c unpacks them. protobuf-c recurses without a limit into
- * nested messages and allocates more for each than it takes in the file. */
+/* onnx/guard.h: checks a message's bytes before protobuf-c unpacks them. protobuf-c unpacks nested messages recursively
+ * without a limit, and a message can take far more bytes of memory than it has in the file. */
 #ifndef MICA_ONNX_GUARD_H
 #define MICA_ONNX_GUARD_H
 
@@ -8,14 +8,16 @@
 #include <protobuf-c/protobuf-c.h>
 #include <stddef.h>
 
-/* The deepest nesting of messages: 64 subgraphs of three messages each, and the content of the last one. */
+/* The deepest nesting of messages. 64 nested bodies take three messages each (node, attribute, graph), which leaves 8
+ * for the content of the innermost body. */
 #define MICA__GUARD_DEPTH 200
-/* The most messages in all. A message of two bytes takes about 150 once unpacked, so at most 600 MB. */
+/* The maximum number of messages in a file. The smallest message has 2 bytes in the file and takes about 150 bytes of
+ * memory, so a file of 8 MB can take up to 600 MB. */
 #define MICA__GUARD_MESSAGES 4000000
 
-/* MICA_OK if the bytes are a well-formed message of the type within those limits: every length fits its enclosing
- * message, every number has at most ten bytes. Otherwise MICA_E_FORMAT: the message names the file, the offset of
- * the fault and what it is. */
+/* Checks that the bytes are a well-formed message of this type: every length fits into its enclosing message, every
+ * number has at most ten bytes, and the two limits above hold. Else MICA_E_FORMAT; the error message names the file,
+ * the byte offset of the fault and its kind. */
 mica_status mica__onnx_guard(const char *name, const ProtobufCMessageDescriptor *type, const void *data, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
-/* Checks on the host the indices that are known before a run: there an error can name the index that is out of
- * range. */
+/* Checks indices on the host if they are known before a run. An error can then name the index that is out of range; a
+ * device does not report such an index. */
 #include "onnx/indices.h"
 
 #include "base/element.h"
@@ -41,7 +41,7 @@ static bool keep(mica__lowering *l, const mica__lower_indices *c) {
 
 bool mica__lower_indices_within(mica__lowering *l, const mica__onnx_node *node, mica_value indices,
                                 const int64_t *extents, int32_t columns) {
-  /* Indices in a body are not checked, because a run may not execute the body. */
+  /* Indices in bodies and functions are not checked, because a run may not execute a body. */
   if (!indices.graph || l->depth || columns < 1 || columns > MICA_MAX_RANK) return indices.graph != NULL;
   const mica__node *at = mica__graph_node(l->graph, indices.id);
   mica__lower_indices c = {

@@ -1,6 +1,7 @@
-/* onnx/indices.h: indices of Gather and similar operators that are known on the host: constants when a model is
- * lowered, and inputs whose elements the host has before each run. If one of them is out of range, that is an error
- * of the node. An index that a device computes is not checked here: out of range it reads 0 (mica/nodes.h). */
+/* onnx/indices.h: checks the indices of Gather and similar operators if the host knows them. Constants are checked when
+ * the model is lowered, and inputs before each run if their elements are on the host. An index out of range is an error
+ * of the node. Indices that a device computes are not checked here; if they are out of range, the device reads 0
+ * (mica/nodes.h). */
 #ifndef MICA_ONNX_INDICES_H
 #define MICA_ONNX_INDICES_H
 
@@ -10,12 +11,16 @@
 typedef struct mica__lower_indices {
   const char *node, *op, *operand; /* names, which the model owns */
   size_t input;                    /* the input's index among the model's inputs */
-  int32_t columns;                 /* element i belongs to column i % columns; 1 except for GatherND and ScatterND */
-  int64_t extents[MICA_MAX_RANK];  /* of the axis that each column indexes */
+  /* The length of an index: 1, but GatherND and ScatterND have indices of several numbers, which select an element of
+   * several axes. Element i is in column i % columns. */
+  int32_t columns;
+  int64_t extents[MICA_MAX_RANK]; /* by column: the extent of the axis that it indexes */
 } mica__lower_indices;
 
-/* Checks `indices`, operand 1 of the node before any cast. False, with an error recorded, if a constant has an index
- * outside -extent .. extent - 1. An input is added to l->indices for a check before each run. */
+/* Checks `indices`, which must be operand 1 of the node itself and not a cast of it. If it is a constant with an index
+ * outside -extent .. extent - 1, records an error and returns false. Indices in bodies and functions are not checked.
+ * If it is an input of the model, adds it to l->indices, so that each run checks it. Also returns false if `indices` is
+ * null; in all other cases returns true. */
 bool mica__lower_indices_within(mica__lowering *l, const mica__onnx_node *node, mica_value indices,
                                 const int64_t *extents, int32_t columns);
 /* Checks the elements of an input that is used as indices. MICA_E_INVALID names the node, the index and the extent. */

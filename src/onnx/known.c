@@ -1,4 +1,5 @@
-/* Reads values that are known on the host, and demands others. */
+/* Reads values on the host. If a value is not known, it is demanded: the lowering restarts with the inputs and weights
+ * that the value depends on as constants, or the value is computed by a cut. */
 #include "onnx/flow/cut.h"
 
 #include "base/element.h"
@@ -8,12 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Inputs of at most SIZES elements (REALS for floating types) may be sizes and can be bound; longer ones are data. */
+/* Binding turns an input into a constant. Only inputs of at most SIZES elements can be bound, or REALS for floating
+ * types: they may be sizes or other settings, while longer inputs are data. */
 #define SIZES 64
 #define REALS 8
 #define MOST_ELEMENTS (1 << 22)
 
-/* True if a source of a demanded value can be made known; if `demands`, also demands it. */
+/* True if node `id` is an input or a weight that can become a constant. If `demands`, it is also demanded as a
+ * constant; the lowering then restarts. */
 static bool bind_source(mica__lowering *l, int32_t id, bool demands) {
   const mica__node *node = mica__graph_node(l->graph, id);
   int64_t count = mica__node_count(node);
@@ -90,7 +93,8 @@ mica_status mica__lower_condition(mica__lowering *l, const mica__onnx_node *node
   return MICA_OK;
 }
 
-/* Reads an operand that is not known yet, and makes it a constant; false if it was only demanded, or on an error. */
+/* Reads operand k, which is not known yet, and makes it a constant. False on an error, or if the lowering must restart
+ * first. */
 static bool demand(mica__lowering *l, const mica__onnx_node *node, int32_t k, mica_value value, mica__type *type,
                    const void **data) {
   char what[128];
@@ -103,7 +107,8 @@ static bool demand(mica__lowering *l, const mica__onnx_node *node, int32_t k, mi
   return constant.graph != NULL;
 }
 
-/* Reads an operand's elements: from an initial value, or from a constant. */
+/* Reads the elements of operand k: from an initialiser or a constant, or by a demand. False on an error, or if the
+ * lowering must restart first. */
 static bool read_operand(mica__lowering *l, const mica__onnx_node *node, int32_t k, mica__type *type,
                          const void **data) {
   const mica__lower_value *found = mica__lower_has(l, node, k) ? mica__scope_find(l, node->inputs[k]) : NULL;

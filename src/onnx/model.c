@@ -58,7 +58,8 @@ static mica_status make_functions(mica_onnx *model) {
 
 /* --- external data --- */
 
-/* Reports faults of external data now rather than in the first run that needs them. */
+/* Checks external data when the model is opened. A fault is then reported at once, and not in the first run that needs
+ * the data. */
 /* NOLINTNEXTLINE(misc-no-recursion): as deep as bodies are nested, which the guard limits. */
 static mica_status check_external(mica_onnx *model, const mica__onnx_graph *graph) {
   const Onnx__GraphProto *proto = graph->proto;
@@ -89,7 +90,8 @@ static mica_status check_texts(const mica_onnx *model) {
   return MICA_OK;
 }
 
-/* Adds the initial values to the table, and lists the inputs without one. */
+/* Adds the initialisers to the table model->initials, and lists in model->inputs the inputs that have no initialiser
+ * . */
 static mica_status list_inputs(mica_onnx *model) {
   const Onnx__GraphProto *graph = model->proto->graph;
   size_t initials = graph->n_initializer + graph->n_sparse_initializer;
@@ -132,7 +134,8 @@ static mica_status open_bytes(mica_onnx *model, const void *data, size_t bytes) 
   return MICA_OK;
 }
 
-/* folder: where external data is, NULL for none; the model frees it, also after a failure. */
+/* folder: the folder of external data, NULL if the model is in memory. The model owns it; it is freed also after a
+ * failure. */
 static mica_status open_named(const char *name, char *folder, const void *data, size_t bytes, mica_onnx **out) {
   mica_onnx *model = calloc(1, sizeof *model);
   if (!model) {

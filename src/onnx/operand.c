@@ -36,7 +36,8 @@ const mica__onnx_texts *mica__lower_texts(const mica__lowering *l, const mica__o
   return found && (found->texts.count || found->texts.more) ? &found->texts : NULL;
 }
 
-/* The element type that the graph declares for a name; 0 if it declares none. */
+/* The element type (ONNX's TensorProto.DataType) that the graph declares for its input or output of this name. 0 if it
+ * has no such input or output, or declares no type for it. */
 static int32_t declared_type(const Onnx__GraphProto *graph, const char *name) {
   const size_t all = graph ? graph->n_input + graph->n_output : 0;
   for (size_t i = 0; i < all; i++) {
@@ -86,7 +87,7 @@ void mica__lower_result(mica__lowering *l, const mica__onnx_node *node, int32_t 
   }
   value = mica__lower_fold(l, value);
   if (value.id > l->before) value = mica__matched(value);
-  /* If callers build on the graph, its values keep the names of the file. */
+  /* If the caller builds on the graph (make_parameter is set), values get the names that they have in the file. */
   if (value.id > l->before && l->make_parameter && !*mica_value_name(value)) mica_named(value, node->outputs[k]);
   mica_status status = mica__scope_put(l, node->outputs[k], (mica__lower_value){.value = value});
   if (status != MICA_OK) l->status = status;

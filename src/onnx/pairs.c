@@ -1,6 +1,7 @@
-/* Writes a quantised model: pairs of QuantizeLinear and DequantizeLinear around the operands of its products. The
- * messages are changed in memory; new parts are allocated as protobuf-c does it, so that it can free them with the
- * model. */
+/* Writes a quantised model: inserts a QuantizeLinear and a DequantizeLinear node before the inputs of its convolutions
+ * and matrix products, and stores their weights as integers with a DequantizeLinear node. This changes the model's
+ * messages in memory. New messages are allocated by malloc, as protobuf-c does, so that protobuf-c can free them with
+ * the model. */
 #include "onnx/products.h"
 
 #include "base/file.h"
@@ -20,7 +21,7 @@ typedef struct placed {
   size_t before;
 } placed;
 
-/* An initial value that a product no longer reads. made: a node now computes a value of the same name. */
+/* An initialiser that a product no longer reads. made: a node now computes a value of the same name. */
 typedef struct dropped {
   char *name;
   bool made;
@@ -31,12 +32,13 @@ typedef struct rewriting {
   const mica__onnx_products *products;
   const mica__onnx_integers *integers;
   mica__name_table names;
-  placed *nodes;              /* by `before` */
+  placed *nodes;              /* in ascending order of `before` */
   size_t count, capacity, at; /* at: `before` for the next new node */
-  bool *gone;                 /* by index: norms that are folded into products */
+  bool *gone;                 /* per node of the graph: it is a batch norm that is folded into a product */
   dropped *dropped;
   size_t drop_count;
-  const char **given; /* by source: the name of the dequantised input; NULL: not made yet */
+  /* Per quantised input (mica__onnx_integers.source): the name of its dequantised value; NULL: not made yet. */
+  const char **given;
 } rewriting;
 
 static mica_status no_memory(void) { return mica__fail_nomem("a quantised model"); }
@@ -86,7 +88,8 @@ static mica_status note_names(rewriting *r, const Onnx__GraphProto *graph) {
   return MICA_OK;
 }
 
-/* Makes an unused name "value_what", or with a number after it, on the heap; NULL if memory is short. */
+/* Returns an unused name on the heap: "VALUE_WHAT" or, if that is taken, "VALUE_WHAT_N". Returns NULL if memory is
+ * short. */
 static char *new_name(rewriting *r, const char *value, const char *what) {
   for (int n = 1; n < 1 << 20; n++) {
     mica__text text = {0};
@@ -98,9 +101,9 @@ static char *new_name(rewriting *r, const char *value, const char *what) {
   return NULL;
 }
 
-/* --- initial values --- */
+/* --- initialisers --- */
 
-/* Adds an initial value under a new name and returns the name; NULL if memory is short. */
+/* Adds an initialiser under a new name and returns the name; NULL if memory is short. */
 static const char *add_initial(rewriting *r, const char *value, const char *what, mica_dtype dtype, mica_shape shape,
                                const void *data, size_t bytes) {
   Onnx__TensorProto *tensor = malloc(sizeof *tensor);
@@ -154,7 +157,8 @@ static bool is_dropped(const rewriting *r, const char *name) {
   return false;
 }
 
-/* Removes dropped initial values that nothing reads now, also from the inputs, where older files list them. */
+/* Removes a dropped initialiser if nothing reads its name any more, or if a node now computes the value of that name.
+ * Older files list initialisers as inputs too; this entry is removed as well. */
 static void remove_initials(rewriting *r) {
   Onnx__GraphProto *graph = r->graph;
   size_t kept = 0;
@@ -175,7 +179,7 @@ static void remove_initials(rewriting *r) {
 
 /* --- nodes --- */
 
-/* Adds a node before the graph's node r->at. Takes ownership of it, also on failure. */
+/* Adds `node` before the graph's node r->at. Takes ownership of `node`, also on failure. */
 static mica_status put(rewriting *r, Onnx__NodeProto *node) {
   if (r->count == r->capacity) {
     const size_t capacity = r->capacity ? 2 * r->capacity : 256;
@@ -262,7 +266,8 @@ static mica_status put_weight(rewriting *r, const mica__onnx_product *p, const m
   return status == MICA_OK ? drop(r, p->weight, true) : status;
 }
 
-/* Lets a product read its input dequantised. The first product of an input makes the pair for it. */
+/* Makes a product read its dequantised input. If several products share this input (have the same source), the first of
+ * them adds the nodes that quantise and dequantise it. */
 static mica_status take_input(rewriting *r, const mica__onnx_product *p, const mica__onnx_integers *q,
                               Onnx__NodeProto *node) {
   const char **given = &r->given[q->source];
@@ -311,15 +316,15 @@ static const mica__onnx_product *product_of(const rewriting *r, const Onnx__Node
   return NULL;
 }
 
-/* True if the node is a norm that is folded into a product, which then computes its result. */
+/* True if the node is a batch norm that is folded into a product. The product then computes the norm's result. */
 static bool is_taken_in(const rewriting *r, const Onnx__NodeProto *node) {
   for (size_t i = 0; node->n_output && i < r->products->count; i++)
     if (r->integers[i].weight && r->integers[i].norm && !strcmp(r->integers[i].norm, node->output[0])) return true;
   return false;
 }
 
-/* Lets the product compute the result of the norm, which is removed. Product and norm swap the names of their
- * results, because the name table borrows these. */
+/* Lets the product compute the result of the norm, which is removed. Product and norm swap the names of their results,
+ * instead of copying one, because the name table points to these strings. */
 static void take_result(const rewriting *r, Onnx__NodeProto *node, const char *norm) {
   for (size_t i = 0; i < r->graph->n_node; i++) {
     char **result = r->graph->node[i]->output;
@@ -341,7 +346,7 @@ static mica_status take(rewriting *r, Onnx__NodeProto *node) {
   return MICA_OK;
 }
 
-/* Makes the pairs: first for weights, then for inputs. */
+/* Makes the pairs, first for weights, then for inputs, and marks norms that are folded into products. */
 static mica_status make_pairs(rewriting *r) {
   for (size_t i = 0; i < r->products->count; i++)
     if (r->integers[i].weight) MICA_TRY(put_weight(r, &r->products->list[i], &r->integers[i]));

@@ -1,4 +1,5 @@
-/* Runs a model: takes its feeds and finds the program for their types. */
+/* Runs a model. Reads its feeds, the inputs that the caller gives, and finds the program that was compiled for their
+ * types. */
 #include "base/element.h"
 #include "base/text.h"
 #include "onnx/attributes.h"
@@ -123,7 +124,7 @@ static size_t bytes_of(const mica_onnx_feed *feed) {
   return mica_shape_count(shape_of(feed), &count) == MICA_OK ? (size_t)count * mica_dtype_size(dtype_of(feed)) : 0;
 }
 
-/* Copies the feed's elements to the host. */
+/* Copies the feed's elements to new memory on the host, which the caller frees. */
 static mica_status elements_of(mica_queue *queue, const mica_onnx_feed *feed, void **out) {
   size_t bytes = bytes_of(feed);
   void *data = malloc(bytes + 1);
@@ -142,7 +143,8 @@ static mica_status elements_of(mica_queue *queue, const mica_onnx_feed *feed, vo
 
 /* --- running --- */
 
-/* Describes the inputs of this run: their types, and the elements of bound ones, which the caller frees. */
+/* Describes the inputs of this run: their types and, for inputs whose elements the lowering needs (`bound`), the
+ * elements. The caller frees the elements. */
 static mica_status describe_run(mica_onnx_runner *r, mica_queue *queue, mica__lower_input *inputs) {
   for (size_t i = 0; i < r->input_count; i++) {
     const mica_onnx_feed *feed = r->feeds[i];
@@ -157,8 +159,9 @@ static mica_status describe_run(mica_onnx_runner *r, mica_queue *queue, mica__lo
   return MICA_OK;
 }
 
-/* The most bytes of an input that are compared with the last upload. An upload waits for the device twice, which takes
- * as long as a small model; numbers that stay the same, such as a sample rate, are uploaded only once. */
+/* An input of at most this many bytes is compared with its last upload, and uploaded only if it changed. An upload
+ * waits for the device twice, which takes as long as a small model, and some small inputs, such as a sample rate, never
+ * change. */
 #define MOST_COMPARED 1024
 
 static mica_status send(mica_queue *queue, mica__flow_program *p, size_t i, const mica_onnx_feed *feed) {
@@ -173,7 +176,8 @@ static mica_status send(mica_queue *queue, mica__flow_program *p, size_t i, cons
   return MICA_OK;
 }
 
-/* Gives the feeds as tensors; feeds in host memory are uploaded. */
+/* Sets r->tensors to the feeds. Feeds in host memory are uploaded. Inputs whose elements are already part of the
+ * program get NULL. */
 static mica_status give_inputs(mica_onnx_runner *r, mica_queue *queue, mica__flow_program *p) {
   for (size_t i = 0; i < r->input_count; i++) {
     const mica_onnx_feed *feed = r->feeds[i];
@@ -188,7 +192,7 @@ static mica_status give_inputs(mica_onnx_runner *r, mica_queue *queue, mica__flo
   return MICA_OK;
 }
 
-/* Gives the tensor that the caller bound to an output. */
+/* Sets *tensor to the tensor that the caller bound to output i, or to NULL. Fails if its type is not the output's. */
 static mica_status want(void *user, size_t i, int32_t passes, const mica__flow_type *type, mica_tensor **tensor) {
   const mica_onnx_runner *r = user;
   char is[MICA_SHAPE_TEXT], should[MICA_SHAPE_TEXT];
@@ -206,7 +210,8 @@ static mica_status want(void *user, size_t i, int32_t passes, const mica__flow_t
   return MICA_OK;
 }
 
-/* Tries to run once; *again is set if inputs were demanded. */
+/* Tries to run once. Sets *again if it could not run because elements of inputs are needed first; the caller must then
+ * try again. */
 static mica_status run_once(mica_onnx_runner *r, mica_queue *queue, bool *again) {
   mica__flow_program *program = NULL;
   mica__lower_input *inputs = calloc(r->input_count + 1, sizeof *inputs);
@@ -234,7 +239,7 @@ mica_status mica_onnx_run(mica_onnx_runner *r, mica_queue *queue, const mica_onn
   return MICA_OK;
 }
 
-/* --- what a run leaves --- */
+/* --- results of a run --- */
 
 const mica_tensor *mica_onnx_output(const mica_onnx_runner *r, size_t index) {
   return r && r->function->current && index < r->output_count ? r->function->current->outputs[index] : NULL;

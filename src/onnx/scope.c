@@ -1,4 +1,4 @@
-/* Names and their values. */
+/* Scopes: the names that a graph, body or function defines, and their values during the lowering. */
 #include "onnx/lowering.h"
 
 #include "base/text.h"
@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Floating initial values of at most this many elements are constants, which are known on the host. */
+/* Floating initialisers of at most this many elements are constants, which are known on the host. If the lowering's
+ * small_weights is set, this holds only for values of rank 0. For other types the limit is 65536 elements. */
 #define SMALL 32
 
 mica_status mica__scope_open(mica__lowering *l, bool sees_outer, mica__lower_scope *scope) {
@@ -61,7 +62,7 @@ mica_status mica__scope_put_initials(mica__lowering *l, const Onnx__GraphProto *
   return MICA_OK;
 }
 
-/* --- initial values --- */
+/* --- initialisers --- */
 
 static bool has_to_be_known(const mica__lowering *l, const Onnx__TensorProto *tensor) {
   for (size_t i = 0; i < l->known_count; i++)
@@ -106,7 +107,7 @@ static bool has_name(const mica__lowering *l, const Onnx__TensorProto *proto, co
   return !l->scope->caller && l->root == &l->model->graph;
 }
 
-/* A tensor of texts becomes the indices of its elements. */
+/* Lowers a tensor of texts to a constant of the indices 0, 1, ... into its list of texts. */
 static mica_value lower_texts(mica__lowering *l, const Onnx__TensorProto *proto, const mica__onnx_texts *texts) {
   mica_shape shape = {.rank = (int32_t)proto->n_dims};
   int64_t count = -1;

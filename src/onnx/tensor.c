@@ -123,7 +123,7 @@ static mica_status take_bytes(const Onnx__TensorProto *proto, const unsigned cha
   return MICA_OK;
 }
 
-/* Each number of the list holds two 4-bit elements. */
+/* Unpacks 4-bit elements from int32_data. Each number of that list holds two of them. */
 static mica_status take_nibble_list(const Onnx__TensorProto *proto, mica__onnx_tensor *t) {
   const size_t bytes = bytes_in_file(proto, t);
   if (proto->n_int32_data != bytes) return wrong_count(proto, t, "elements", proto->n_int32_data);
@@ -160,7 +160,7 @@ static mica_status take_typed(const Onnx__TensorProto *proto, mica__onnx_tensor 
     case MICA_U32: *(uint32_t *)element = (uint32_t)proto->uint64_data[i]; break;
     case MICA_I32: *(int32_t *)element = proto->int32_data[i]; break;
     case MICA_BOOL: *(uint8_t *)element = proto->int32_data[i] != 0; break;
-    default: /* 8 and 16 bits: the low bits, for half floats their bit pattern */
+    default: /* types of 8 and 16 bits: the low bits of each number; f16 and bf16 are stored there as bit patterns */
       if (size == 1)
         *(uint8_t *)element = (uint8_t)proto->int32_data[i];
       else
@@ -180,8 +180,8 @@ static bool parse_number(const char *text, uint64_t *number) {
   return !*text;
 }
 
-/* Finds and checks a tensor's bytes in its external file. A tensor without elements has none, and its file is not
- * opened. */
+/* Finds and checks a tensor's bytes in its external file. If the tensor has no elements, *bytes is 0 and the file is
+ * not opened. */
 static mica_status find_external(mica__external *external, const Onnx__TensorProto *proto, const mica__onnx_tensor *t,
                                  const unsigned char **data, size_t *bytes) {
   const char *location = NULL, *wrong = NULL, *word = NULL;
@@ -273,9 +273,9 @@ void mica__onnx_tensor_free(mica__onnx_tensor *tensor) {
   *tensor = (mica__onnx_tensor){0};
 }
 
-/* --- sparse ones --- */
+/* --- sparse tensors --- */
 
-/* The most elements of a dense tensor that a sparse one may ask for. */
+/* Limit on the elements of the dense tensor to which a sparse tensor is expanded. */
 #define MOST_DENSE (1 << 26)
 
 /* The dense offset of element i; -1 if an index is out of range. */

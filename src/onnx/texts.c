@@ -78,7 +78,8 @@ static bool is_one_of(const mica__onnx_node *node, const char *const *list) {
   return false;
 }
 
-/* True if the result has the operand's elements or, if `columns`, the operand's columns. */
+/* Without `columns`: true if the operator only moves elements of its operand, as Reshape and Gather do. With `columns`:
+ * true if each column of the result belongs to the same class as that column of the operand, as for Softmax. */
 static bool passes(const mica__onnx_node *node, bool columns) {
   static const char *const elements[] = {"Identity", "Reshape", "Cast",   "Squeeze",   "Unsqueeze",
                                          "Flatten",  "Gather",  "Concat", "Transpose", "ArrayFeatureExtractor",
@@ -128,8 +129,8 @@ bool mica__onnx_columns_of(const mica__onnx_graph *graph, const char *name, mica
 
 /* --- classes that only the metadata name --- */
 
-/* One character of a JSON string at c, decoded into bytes[4]; *to receives their number. Returns how many bytes of the
- * text it takes; 0: the text is not JSON. A surrogate becomes U+FFFD. */
+/* Decodes one character of a JSON string at c, and writes its UTF-8 bytes to bytes[4] and their number to *to. Returns
+ * the length of the character in the JSON text, or 0 if the text is not valid JSON. A surrogate becomes U+FFFD. */
 static size_t next_character(const char *c, char bytes[4], size_t *to) {
   static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
   const char *letter = *c == '\\' && c[1] ? strchr(letters, c[1]) : NULL;
@@ -143,8 +144,8 @@ static size_t next_character(const char *c, char bytes[4], size_t *to) {
   return 6;
 }
 
-/* Reads a string of a JSON list at *at, and moves *at past it and the comma after it. text[size] (size 0: not wanted)
- * receives it, cut if it is long. False for other JSON. */
+/* Reads a string of a JSON list at *at, and moves *at past the string and the comma after it. Copies the string to
+ * text[size], cut off if it is too long; a size of 0 copies nothing. Returns false if there is no such string. */
 static bool next_string(const char **at, char *text, size_t size) {
   const char *c = *at + strspn(*at, " \t\r\n");
   char bytes[4];
@@ -165,8 +166,8 @@ static bool next_string(const char **at, char *text, size_t size) {
   return *c == ',' || *c == ']';
 }
 
-/* The number of strings in a JSON list of nothing else, 0 for other texts; `names` (may be NULL) receives where each
- * begins. */
+/* Counts the strings in a JSON list. Returns 0 if the text is anything else than a list of strings. `names`, unless it
+ * is NULL, receives where each string begins in the text. */
 static size_t list_names(const char *json, const char **names) {
   const char *at = json + strspn(json, " \t\r\n"), *begin = at;
   size_t count = 0;
@@ -202,8 +203,8 @@ void mica__onnx_texts_close(mica_onnx *model) {
   free(model->class_names);
 }
 
-/* The number of classes of a model that mica export wrote: its metadata have the names, and the output "shares" has a
- * column for each. 0 for other outputs. */
+/* Returns the number of classes for the output "shares" of a model that mica export wrote. In such a model the metadata
+ * hold the names of the classes, and "shares" has one column per class. Returns 0 for other outputs and models. */
 static size_t exported_classes(const mica_onnx *model, size_t output) {
   if (!model->class_name_count || output >= model->proto->graph->n_output) return 0;
   const mica_onnx_port port = mica_onnx_output_port(model, output);
@@ -213,7 +214,8 @@ static size_t exported_classes(const mica_onnx *model, size_t output) {
 
 /* --- for callers of the library --- */
 
-/* False if the file declares that the output does not hold texts; a CategoryMapper converts in both directions. */
+/* Returns false if the file declares a type other than string for the output. The type is needed if a CategoryMapper
+ * makes the output: it has texts and integers and converts either to the other. */
 static bool may_be_text(const Onnx__GraphProto *graph, size_t output) {
   const Onnx__TypeProto *type = graph->output[output]->type;
   const bool declared = type && type->tensor_type && type->tensor_type->elem_type;

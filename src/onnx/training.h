@@ -6,15 +6,17 @@
 
 #include <mica/onnx.h>
 
-/* True if the initial value is a mean or a variance of a batch norm: it belongs to the model and is not trained. */
+/* True if the initialiser is a mean or a variance of a batch norm: it belongs to the model and is not trained. */
 MICA__SHARED bool mica__onnx_is_statistic(const mica_onnx *model, const char *name);
-/* Returns the operand of a final softmax, which a loss computes by itself; NULL: none. */
+/* Returns the operand of a final Softmax or LogSoftmax, for losses that compute the softmax themselves; NULL: none. */
 MICA__SHARED const char *mica__onnx_before_softmax(const mica_onnx *model);
-/* Returns the operand of a final softmax or sigmoid, which casts and Identity may follow; NULL: none. */
+/* Returns the operand of a final Softmax, LogSoftmax or Sigmoid, which Cast and Identity may follow; NULL: none. */
 MICA__SHARED const char *mica__onnx_before_shares(const mica_onnx *model);
-/* True if the final operator is a softmax: probabilities that add up to one. */
+/* True if the final operator is a Softmax or LogSoftmax, which Cast and Identity may follow: the probabilities of the
+ * classes add up to one. */
 MICA__SHARED bool mica__onnx_ends_in_softmax(const mica_onnx *model);
-/* Returns y if the first output is y scale + shift with constants that equal these numbers in f32; else NULL. */
+/* Returns y if the model's last nodes compute its first output as y scale + shift, with constants that equal these
+ * numbers in f32; else NULL. A Mul by 1 or an Add of 0 may be missing, but not both. */
 MICA__SHARED const char *mica__onnx_before_affine(const mica_onnx *model, double scale, double shift);
 /* True if the model has QuantizeLinear, DynamicQuantizeLinear or DequantizeLinear nodes. */
 MICA__SHARED bool mica__onnx_is_quantized(const mica_onnx *model);
