@@ -190,7 +190,7 @@ static mica_value grad_of_sinks(const mica__grad *grad, mica_value sinks) {
 static mica_status grad_attention(const mica__grad *grad) {
   mica__attention_attrs attrs = *(const mica__attention_attrs *)mica__attrs_of(grad->y);
   mica_value operands[MICA__ATTENTION_OPERANDS] = {{0}};
-  if (!grad->dy.graph) return MICA_OK; /* users do not see logsum, the other result */
+  if (!grad->dy.graph) return MICA_OK; /* nothing to do: users cannot use logsum, the other result */
   for (int32_t k = 0; k < MICA__ATTENTION_OPERANDS; k++) {
     int32_t input = mica__attention_input(&attrs, false, (mica__attention_operand)k);
     if (input >= 0) operands[k] = grad->inputs[input];

@@ -1,5 +1,5 @@
-/* ops/attention/attention.h: scaled dot-product attention (formula: mica/attention.h) and its gradients: operands and
- * problem, shared by the ops, their references and their kernels. */
+/* ops/attention/attention.h: scaled dot-product attention and its gradients; mica/attention.h has the formula. Declares
+ * the operands and the description of a launch that the ops, their references and their kernels share. */
 #ifndef MICA_OPS_ATTENTION_ATTENTION_H
 #define MICA_OPS_ATTENTION_ATTENTION_H
 
@@ -21,13 +21,13 @@ extern const mica__attr_list mica__attention_attr_list;
 
 /* The ops, their operands and results:
  *
- *  attention: q k v, then optional operands. Results: y in its stored order, (B, Tq, H, E), and logsum, (B, H, Tq): the
- *  base-2 logarithm of the sum of e^score over the keys that a query sees, plus the sink's term. It is -infinity if the
- *  query sees no key and there are no sinks; f64 for f64, else f32.
- *  attention_grad: q k v dy y logsum, then the optional operands; dy is (B, H, Tq, E), y and logsum are the results of
- *  attention. Results: dq (B, Tq, H, D), dk (B, Tk, G, D), dv (B, Tk, G, E).
- *  attention_mask_grad: the operands of attention_grad. Result: the gradient of the scores after soft cap and mask,
- *  (B, H, Tq, Tk), of logsum's type. */
+ * - attention: q k v, then optional operands. Results: y in its stored order, (B, Tq, H, E), and logsum, (B, H, Tq), of
+ *   dtype f64 if q is f64, else f32. logsum is the base-2 logarithm of the sum of e^score over the keys that a query
+ *   sees, plus the sink's term. It is -infinity if the query sees no key and there are no sinks.
+ * - attention_grad: q k v dy y logsum, then the optional operands. dy is (B, H, Tq, E); y and logsum are the results of
+ *   attention. Results: dq (B, Tq, H, D), dk (B, Tk, G, D), dv (B, Tk, G, E).
+ * - attention_mask_grad: the operands of attention_grad. Result: the gradient of the scores after soft cap and mask,
+ *   (B, H, Tq, Tk), of logsum's dtype. */
 enum { MICA__ATTENTION_Y, MICA__ATTENTION_LOGSUM, MICA__ATTENTION_RESULTS };
 enum { MICA__ATTENTION_DQ, MICA__ATTENTION_DK, MICA__ATTENTION_DV, MICA__ATTENTION_GRAD_RESULTS };
 
@@ -57,7 +57,7 @@ typedef struct mica__attention_sizes {
   int64_t b, h, g, tq, tk, d, e;
 } mica__attention_sizes;
 
-/* Takes the sizes from types that infer has accepted. */
+/* Returns the sizes, given types of inputs that the op's infer function has accepted. */
 mica__attention_sizes mica__attention_sizes_of(const mica__type *inputs);
 /* The factor of the scores: attrs->scale or, if that is 0, 1 / sqrt(d). */
 double mica__attention_scale(const mica__attention_attrs *attrs, int64_t d);
@@ -80,9 +80,11 @@ typedef enum mica__attention_pass {
 mica_status mica__attention_evaluate(const mica__eval *eval);
 mica_status mica__attention_grad_evaluate(const mica__eval *eval);
 mica_status mica__attention_mask_grad_evaluate(const mica__eval *eval);
-/* For tolerances: puts in place of each result the sum of the absolute values of its terms, times the factor by
- * which the rounding of scores raises the relative error of a weight: an error d in a score, as a power of 2,
- * multiplies its weight by 2^d. In place of logsum it puts that factor alone. */
+/* Computes magnitudes, from which the tolerances of a check follow. A row's factor says how much the rounding of its
+ * scores raises the relative error of a weight: an error d in a score, as a power of 2, multiplies its weight by 2^d.
+ *
+ * - Instead of a result: the sum of the absolute values of its terms, times the factor
+ * - Instead of logsum: the factor */
 mica_status mica__attention_magnitudes(mica__attention_pass pass, const mica__eval *eval);
 
 /* A launch: its operands (NULL if absent) and results. */
@@ -93,12 +95,13 @@ typedef struct mica__attention {
   mica__attention_sizes size;
   mica_dtype dtype, wide; /* the type of the elements; the type of sums */
   bool of_gradient;
-  mica__mma_trial *trial; /* tries a variant with a unit's instructions before its first launch; NULL in checks */
+  /* Tests a variant that uses instructions of a matrix unit, before its first launch; NULL: no test. */
+  mica__mma_trial *trial;
 } mica__attention;
 
 /* problem.c: parameters and arguments that all kernels of the family share (cl/attention/problem.clh). */
 #define MICA__ATTENTION_PARAMS MICA__ATTENTION_PARAMS_OF(MICA__FLOATS)
-#define MICA__ATTENTION_TILE_TYPES MICA_F32, MICA_F16, MICA_BF16 /* of kernels with tiles */
+#define MICA__ATTENTION_TILE_TYPES MICA_F32, MICA_F16, MICA_BF16 /* element types of the kernels that work in tiles */
 #define MICA__ATTENTION_PARAMS_OF(...)                                                                                 \
   MICA__DTYPE("Q_T", "type of the operands", __VA_ARGS__),                                                             \
       MICA__CASE("MASK", "1: a boolean mask, 2: one that is added", 0, 1, 2),                                          \
@@ -123,17 +126,19 @@ mica_status mica__attention_delta(const mica__attention *a, mica_tensor **delta)
 mica_status mica__attention_mask_grad_launch(const mica__exec *exec);
 extern const mica__kernel_desc mica__attention_delta_kernel, mica__attention_mask_grad_kernel;
 
-/* The number of operations of over_d products over D and over_e products over E, for the pairs of a query and a key
- * that causality and window leave (half of all pairs if there is only causality). Pairs that the ends of the
- * sequences cut off from a window are counted. */
+/* Returns the floating-point operations of over_d products over D and over_e products over E: 2 (over_d D + over_e E)
+ * for each pair of a query and a key that causality and window allow. If there is only causality, half of all pairs are
+ * counted. A window counts in full even where it passes an end of the sequence. */
 double mica__attention_flops(const mica__attention_attrs *attrs, mica__attention_sizes size, double over_d,
                              double over_e);
 /* The operations of this launch, as mica__attention_flops counts them. */
 double mica__attention_cost(const mica__attention *a, double over_d, double over_e);
 
-/* For `decline`: NULL if the kernels are for the device's class and were not found wrong on it; else the reason. In
- * a check that asks for a class (exec->classes) only that class counts. class: MICA__ON_CPU or MICA__ON_GPU; line:
- * the name of the kernels in `mica doctor`, "cpu", "gpu" or "mma". */
+/* Used by `decline`. Returns NULL if the kernels are for the device's class and were not found wrong on the device,
+ * else the reason to decline. If a check asks for a class (exec->classes), that class replaces the device's.
+ *
+ * - class: MICA__ON_CPU or MICA__ON_GPU
+ * - line: the name of the kernels in `mica doctor`, "cpu", "gpu" or "mma" */
 const char *mica__attention_declines(const mica__task *task, unsigned class, const char *line);
 
 /* The implementations of attention and of its gradients, the reference last. cpu.c, gpu.c: tiles, for one device

@@ -1,5 +1,5 @@
-/* The checks of attention and its gradients: all kinds of masks, heads and sizes, for the kernels of both classes. The
- * gradients take the y and logsum of the reference, rounded. */
+/* The checks of attention and its gradients: all kinds of masks, heads and sizes, for the kernels of CPUs and of GPUs.
+ * The gradients take the y and logsum of the reference, rounded. */
 #include "base/element.h"
 #include "base/error.h"
 #include "ops/attention/attention.h"
@@ -18,10 +18,14 @@ typedef struct attention_case {
   mica_dtype mask_type;
   bool lengths, offset, sinks;
   int documents; /* queries per document, from which starts follow; 0: no starts */
-  int mixed;     /* on CPUs, where a GPU kernel compiles for 10 s: 1 always runs, 2 in full checks or imitating a
-                  * GPU, 0 never */
-  bool units;    /* for matrix units only, whose emulations take seconds too */
-  double bound;  /* largest |element| of q and k; 0 stands for 1 */
+  /* Says if the case runs when GPU kernels are checked on a CPU, where each kernel compiles for 10 s.
+   *
+   * - 0: never
+   * - 1: always
+   * - 2: only in full checks, or if the CPU imitates a GPU */
+  int mixed;
+  bool units;   /* only for the kernels for matrix units; their emulations take seconds, too */
+  double bound; /* largest |element| of q and k; 0 stands for 1 */
 } attention_case;
 
 #define SIZES(...) .s = {__VA_ARGS__}
@@ -89,7 +93,8 @@ static const attention_case cases[] = {
     {"f64", MICA_F64, SIZES(1, 2, 1, 21, 19, 9, 11), .attrs = {.causal = true}},
 };
 
-/* A case with its operands and results. */
+/* A case with its operands and results. For result k, want[k] is the reference. bound[k] is at first the magnitudes,
+ * then the tolerances. */
 typedef struct run {
   const attention_case *c;
   const mica__op *op;
@@ -119,8 +124,9 @@ static mica_status add_input(mica__check *check, run *r, mica_dtype dtype, mica_
                 : mica__check_input(check, dtype, shape, bound, &r->in[k]);
 }
 
-/* Queries are grouped into documents: each sees only keys from the first of its document on. A few queries see nothing,
- * and a few starts are negative. */
+/* Queries are grouped into documents of c->documents positions. A query of sequence b sees only keys from index
+ * first + 5 b on, where `first` is its document's first position. A few queries see nothing, and a few starts are
+ * negative. */
 static mica_status add_starts(mica__check *check, run *r) {
   const attention_case *c = r->c;
   const int64_t count = c->s.b * c->s.tq;
@@ -137,8 +143,8 @@ static mica_status add_starts(mica__check *check, run *r) {
   return status;
 }
 
-/* Adds the operands of the forward pass after the first `positions`, if the case has them: mask, lengths, offset,
- * step, starts and sinks. Sets attrs.present. */
+/* Adds the optional operands of the forward pass that the case has: mask, lengths, offset, step, starts and sinks. They
+ * follow the first `positions` operands, which are always present. Sets attrs.present. */
 static mica_status add_rest(mica__check *check, run *r, int positions) {
   const attention_case *c = r->c;
   const bool there[] = {c->mask.rank > 0, c->lengths, c->offset, c->attrs.dropout > 0, c->documents > 0, c->sinks};
@@ -189,23 +195,26 @@ static mica_status refer(mica__check *check, run *r) {
   return r->op->evaluate(&eval);
 }
 
-/* At most how many terms follow each other in the sums that lead to a result: a sum over keys, or over all queries
- * that share a key, of sums over D or E. */
+/* Returns a bound on the number of consecutive additions that lead to a result. A result is a sum over keys, or over
+ * all queries that share a key, and each term of it is a sum over D or E. */
 static double terms_of(const mica__attention_sizes s) {
   double keys = (double)(s.tk > s.tq ? s.tk : s.tq) * (double)(s.g > 0 ? s.h / s.g : 1);
   return keys + (double)(s.d > s.e ? s.d : s.e);
 }
 
-/* The addition to a bound if weights or gradients of scores are rounded to the operands' type before they are
- * multiplied: half a unit for each and, in f16, half of the smallest subnormal, because f16 has a smaller range than
- * f32. */
+/* What is added to a bound if weights or gradients of scores are rounded to the operands' type before they are
+ * multiplied. It is half a unit in the last place of each term. In f16 it is also half of the smallest subnormal per
+ * term, because f16 has a smaller range than f32. */
 static double rounding_of(mica_dtype dtype, double terms, double magnitude) {
   return mica__element_roundoff(dtype) * magnitude + (dtype == MICA_F16 ? terms * 0x1p-25 : 0);
 }
 
-/* What computes a run: if impl is NULL, what the op chooses for these device classes; else this implementation, with
- * the given variant or the one it chooses. If the implementation declines a problem, the reference computes it; only
- * matrix units are launched nevertheless, and may return MICA_E_UNSUPPORTED. */
+/* The code that computes a run.
+ *
+ * - impl is NULL: the op chooses an implementation for these device classes.
+ * - impl is set: this implementation computes the run, with `variant` or, if that is NULL, with a variant that it
+ *   chooses. If it declines a problem, the naive implementation computes it. But an implementation for matrix units is
+ *   launched even if it declines, and may return MICA_E_UNSUPPORTED. */
 typedef struct author {
   unsigned classes;
   const mica__impl *impl;
@@ -304,7 +313,8 @@ static bool is_long(const attention_case *c) {
 
 static mica_status check_op(mica__check *check, const subject *s, const author *by, const char *name) {
   const mica_device_info *device = mica_engine_device(check->engine);
-  /* The largest `mixed` that runs: 2 in full checks, and for the class of kernels that the device itself uses. */
+  /* The largest `mixed` that runs. It is 2 in full checks, or if the device itself uses the kernels of these classes;
+   * else 1. */
   int most = check->level == MICA__CHECK_FULL || mica__kernel_class(device) == by->classes ? 2 : 1;
   /* A test device that only pretends to be a GPU compiles as slowly as the CPU that it is. */
   bool imitated = check->level == MICA__CHECK_OWN || check->level == MICA__CHECK_SMALL;

@@ -1,6 +1,6 @@
 /* Attention on CPUs (cl/attention/cpu/forward.cl, cl/attention/cpu/row.cl, cl/attention/cpu/grad.cl). Forward, a
- * work-item computes a tile of queries, or one query if there are few. Backward, it takes some or all tiles of keys of
- * a head. */
+ * work-item computes one or more tiles of queries of a head, or one query if a head has few. Backward, a work-item
+ * takes some or all tiles of keys of a head. */
 #include "ops/attention/attention.h"
 
 #include "base/arith.h"
@@ -24,15 +24,15 @@ static const mica__variant variants[] = {
     MICA__VECTOR_VARIANT("cpu512", MICA__LONG_VECTOR, MICA__ATTENTION_VALUES, 16, 2, 8, 64, 64, 64, MOST_TILES),
     MICA__VARIANT("cpu", MICA__ON_CPU, MICA__ATTENTION_VALUES, 8, 3, 4, 64, 64, 64, MOST_TILES),
 };
-/* With shorter vectors a register tile has only 8 sums of 8 lanes: the gradients of queries are computed in tiles of
- * VW NV columns, which must divide D_PAD. */
+/* With shorter vectors a register tile has only 8 sums of 8 lanes, because the gradients of queries are computed in
+ * tiles of VW NV columns, which must divide D_PAD. */
 static const mica__variant grad_variants[] = {
     MICA__VECTOR_VARIANT("cpu512", MICA__LONG_VECTOR, MICA__ATTENTION_VALUES, 16, 2, 8, 64, 64, 64),
     MICA__VARIANT("cpu", MICA__ON_CPU, MICA__ATTENTION_VALUES, 8, 2, 4, 64, 64, 64),
 };
 const mica__kernel_desc mica__attention_cpu_kernel = {
     MICA__KERNEL("attention_cpu", "attention/cpu/forward.cl", params, variants)};
-/* One query per work-item. */
+/* The row kernel computes one query per work-item. */
 static const mica__kernel_param row_params[] = {
     MICA__ATTENTION_PARAMS_OF(MICA__ATTENTION_TILE_TYPES), MICA__INT("VW", "lanes of a vector", 16, 8),
     MICA__CASE("D_PAD", "D, padded", PADDED_SIZES), MICA__CASE("E_PAD", "E, padded", PADDED_SIZES),
@@ -65,7 +65,7 @@ static int64_t value(const mica__kernel_desc *desc, const int32_t *values, const
   return mica__kernel_value(desc, values, macro);
 }
 
-/* Local arrays begin at a multiple of 64 bytes; this is the most that their gaps take. */
+/* Local arrays begin at multiples of 64 bytes. This bounds the bytes of all gaps between them. */
 #define ALIGNMENT 256
 
 /* The bytes of local memory that a work-item takes. */
@@ -140,11 +140,11 @@ static mica_status no_room(const mica__kernel_desc *desc) {
   return mica__fail(MICA_E_UNSUPPORTED, "%s: the heads are too large for local memory", desc->name);
 }
 
-/* The most queries for which the row kernel runs: the lanes of a tile would be mostly empty. */
+/* For at most this many queries the row kernel runs, because they would leave most lanes of a tile empty. */
 #define MOST_ROWS 3
 
-/* The number of work-items for each head: GROUPS_A_CORE or more per core in all, as far as there are tiles, but each
- * takes at most TILES tiles. */
+/* The number of work-items for each head. A work-item takes up to TILES tiles, but fewer if otherwise a core would get
+ * fewer than GROUPS_A_CORE work-items of all heads. */
 #define GROUPS_A_CORE 8
 static int64_t groups_of(const mica__task *task, const int32_t *values) {
   const mica__kernel_desc *desc = &mica__attention_cpu_kernel;
@@ -154,8 +154,8 @@ static int64_t groups_of(const mica__task *task, const int32_t *values) {
   return mica__ceil_div(tiles, mica__max(1, mica__min(even, value(desc, values, "TILES"))));
 }
 
-/* Few queries take tiles of fewer vectors, so that fewer lanes are idle; queries for 4 vectors take two tiles of 2
- * instead of one of 3 and one that is mostly empty. */
+/* Chooses the vectors of a tile by the number of queries. Few queries take tiles of fewer vectors, so that fewer lanes
+ * are idle. Queries for 4 vectors take two tiles of 2 vectors, instead of one of 3 and one that is mostly empty. */
 static void set_vectors(const mica__kernel_desc *desc, int64_t queries, int32_t *values) {
   const int64_t lanes = value(desc, values, "VW"), vectors = value(desc, values, "NV");
   const int64_t needed = mica__ceil_div(queries, lanes);

@@ -71,7 +71,7 @@ static bool is_vector(const mica__decode_attrs *attrs, const mica__type *inputs,
   return input_of(attrs, operand) < 0 || (shape.rank == 1 && agree(shape.dim[0], count));
 }
 
-/* Caches are f32, f16 or bf16; or i8 with scales of blocks. */
+/* Checks the caches. They must be f32, f16 or bf16, or i8 with one f16 scale per block of features. */
 static mica_status check_caches(const mica__decode_attrs *attrs, const mica__type *inputs, const sizes *s) {
   const mica__type cache = inputs[K_CACHE];
   const bool steps = has_steps(attrs);
@@ -206,8 +206,8 @@ static void keep_row(const problem *p, int32_t cache, const double *row, int64_t
   }
 }
 
-/* What a query sees: positions first to last of the cached sequence `slot`, none if last < first. position: where
- * its own key and value are stored, -1 if they are not. */
+/* The positions that a query sees: `first` to `last` of the cached sequence `slot`, none if last < first. `position` is
+ * where its own key and value are stored; -1 if they are not stored. */
 typedef struct seen {
   int64_t slot, position, first, last;
 } seen;
@@ -423,11 +423,13 @@ static const decode_case q8_cases[] = {
 };
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
-/* Fills offsets, slots and, unless the caches are f32, the new keys and values. Positions are random ones inside the
- * cache, but sequence 1 has the cache's last position, sequence 2 the one after its end, and sequence 3 the one
- * before its start. Slots count down from the last. Keys and values are exact in the cache's type, so that the
- * reference need not round as the device does: the first of each block is the largest, 127 / 128, so that the scale
- * is 1 / 128, and all are multiples of it. */
+/* Fills offsets, slots and, unless the caches are f32, the new keys and values.
+ *
+ * - Offsets are random positions inside the cache. Sequence 1 instead has the cache's last position, sequence 2 the
+ *   position after its end, and sequence 3 the position before its start.
+ * - Slots count down from the last.
+ * - Keys and values are exact in the cache's type, so that the reference need not round as the device does: the first
+ *   of each block is the largest, 127 / 128, so that the scale is 1 / 128, and all are multiples of it. */
 static void fill_numbers(mica__check *check, const mica__launch_case *c, int32_t input, double *values, int64_t count) {
   const mica__decode_attrs *attrs = c->attrs;
   const int64_t sequences = c->inputs[K_CACHE].shape.dim[0] / attrs->length, d = shape_of(attrs, c->inputs, K).dim[3];

@@ -1,33 +1,35 @@
-/* ops/attention/decode.h: attention for one new position per sequence, in one launch from projections to the heads'
- * sums: norms and rotary positions of q and k, the new rows of the caches, and attention. */
+/* ops/attention/decode.h: attention for one new position per sequence. One launch applies norms and rotary positions to
+ * q and k, stores the new rows in the caches, and computes the attention. */
 #ifndef MICA_OPS_ATTENTION_DECODE_H
 #define MICA_OPS_ATTENTION_DECODE_H
 
 #include "ir/graph.h"
 
-/* B sequences, H heads of queries, G heads of keys and values (H a multiple of G), size D. All values are f32, except
- * the caches and the i32 offset and slots. The values from slots on may be null. */
+/* The operands and settings, for B sequences, H heads of queries, G heads of keys and values (H a multiple of G), size
+ * D. All operands are f32, except the caches, their scales, and the i32 offset and slots. slots, frequencies, q_scale,
+ * k_scale and sinks may be null. */
 typedef struct mica__decode {
-  /* (sequences length, G D), f32, f16 or bf16; new rows are rounded to this type before use. Or i8, with a scale for
-   * each block of a head's features (mica__decode_block): */
+  /* (sequences length, G D). If they are f32, f16 or bf16, new rows are rounded to this type before use. If they are
+   * i8, each block of a head's features (mica__decode_block) has a scale in k_step or v_step. */
   mica_value k_cache, v_cache;
-  mica_value k_step, v_step;   /* (sequences length, G D / block), f16; null unless the caches are i8 */
-  mica_value q, k, v;          /* (B, 1, H, D), (B, 1, G, D), (B, 1, G, D) */
-  mica_value offset;           /* (B): positions; outside of the cache nothing is written */
+  mica_value k_step, v_step; /* (sequences length, G D / block), f16; null unless the caches are i8 */
+  mica_value q, k, v;        /* (B, 1, H, D), (B, 1, G, D), (B, 1, G, D) */
+  /* (B): the position of the new row in its sequence; if it is outside of the cache, the row is not stored. */
+  mica_value offset;
   mica_value slots;            /* (B), distinct: indices of cached sequences; null: 0, 1, .. B - 1 */
-  mica_value frequencies;      /* (pairs): of rotary positions, from mica__rotary_frequencies */
+  mica_value frequencies;      /* (pairs): of rotary positions, from mica__rotary_frequencies; null: no rotation */
   mica_value q_scale, k_scale; /* (D): for RMS norms of q and k, before rotary positions; both or none */
   mica_value sinks;            /* (H): a score per head */
   int64_t length;              /* positions of a cached sequence */
-  int64_t window;              /* as in mica_attention_config, also scale and soft_cap */
+  int64_t window;              /* window, scale and soft_cap: as in mica_attention_config */
   double scale, soft_cap;
   double epsilon;      /* of the norms */
-  double rotary_scale; /* of cosines and sines */
-  bool interleave;     /* true: pairs are features 2 i and 2 i + 1; false: i and i + pairs */
+  double rotary_scale; /* a factor of all cosines and sines */
+  bool interleave;     /* true: rotary pair i is features 2 i and 2 i + 1; false: features i and i + pairs */
 } mica__decode;
 
 /* Returns the heads' sums, (B, 1, H, D), and sets k_cache, v_cache and their scales to their new values. A query sees
- * its own position and the cached positions before it, within its window. It has no gradient. */
+ * its own position and the cached positions before it, within its window. The op has no gradient. */
 mica_value mica__attention_decode(mica__decode *decode);
 
 /* The largest D. */

@@ -55,8 +55,8 @@ const mica__kernel_desc mica__attention_gpu_kernel = {
 const mica__kernel_desc mica__attention_gpu_grad_kernel = {
     MICA__KERNEL("attention_gpu_grad", "attention/gpu/grad.cl", grad_params, grad_variants), .has_room = grad_has_room};
 
-/* Chooses the largest tiles that the device has room for and that the rows fill by more than half; the smallest if
- * there are few rows. */
+/* Chooses the largest tiles that the device has room for and that the rows fill by more than half. If there are none,
+ * chooses the smallest tiles that it has room for. Returns false if it has room for no tiles. */
 static bool choose(const mica__task *task, const mica__kernel_desc *desc, int64_t rows, int64_t columns,
                    int32_t *values) {
   const mica__attention *a = task->problem;

@@ -25,8 +25,9 @@ static const mica__kernel_param params[] = {UNIT_PARAMS};
 static const mica__kernel_param grad_params[] = {
     UNIT_PARAMS, MICA__CASE("OF_KEYS", "1: the gradients of keys and values, 0: of queries", 0, 1)};
 
-/* For each unit from the largest tiles to the smallest, then the emulations. On NVIDIA, 32 queries per warp would halve
- * the reads of k and v from local memory, but spill registers (ptxas 13.0, heads of 64, a mask). */
+/* Ordered by unit, and for each unit from the largest tiles to the smallest; the emulations come last. On NVIDIA, 32
+ * queries per warp would halve the reads of k and v from local memory, but spill registers (ptxas 13.0, heads of 64, a
+ * mask). */
 #define HEADS_OF MICA_F16, 0, MICA_F16, 0, 0, MICA_I32, 0
 #define VARIANT(label, predicate, ...) MICA__MMA_VARIANT(label, predicate, HEADS_OF, __VA_ARGS__)
 #define EMULATION(label, ...) MICA__MMA_EMULATION(label, HEADS_OF, __VA_ARGS__)
@@ -69,7 +70,7 @@ typedef struct tile {
   int32_t unit;
   bool native;
   int64_t warps, warp, columns, head; /* warps of a group, rows of a warp, columns of a step, elements of a head */
-  int64_t rows;                       /* of a group */
+  int64_t rows;                       /* rows of a group */
   size_t threads;
 } tile;
 static tile tile_of(const mica__kernel_desc *desc, const int32_t *values) {
@@ -84,7 +85,7 @@ static tile tile_of(const mica__kernel_desc *desc, const int32_t *values) {
   return t;
 }
 
-/* With larger heads a work-item on AMD's WMMA units takes more than its 256 registers (clang 19). */
+/* With heads above 64 elements, a work-item on AMD's WMMA units needs more than its 256 registers (clang 19). */
 static bool is_too_large(const tile *t) { return t->unit == MICA__MMA_WMMA && t->native && t->head > 64; }
 
 static bool is_dpas(const tile *t) { return t->unit == MICA__MMA_DPAS8 || t->unit == MICA__MMA_DPAS16; }
@@ -95,8 +96,9 @@ static bool fits(const tile *t, int64_t elements, const mica_device_info *device
          t->threads <= device->max_group && (uint64_t)elements * sizeof(uint16_t) <= device->local_bytes;
 }
 
-/* True if compilers found enough registers, with any mask and dropout, and local memory fits. Intel's threads have
- * few. */
+/* Returns true if the tile fits local memory, and if its head and columns are of a size for which compilers found
+ * enough registers, with any mask and dropout. Sizes are smaller for Intel's units, whose threads have few
+ * registers. */
 static bool has_room(const int32_t *values, const mica_device_info *device) {
   const tile t = tile_of(&mica__attention_mma_kernel, values);
   const int64_t wide = t.head > t.columns ? t.head : t.columns,
@@ -151,13 +153,15 @@ static void set_values(const mica__attention *a, const mica__variant *variant, i
   const int64_t size = a->size.d > a->size.e ? a->size.d : a->size.e;
   mica__kernel_values(kernel_of(a), variant, values);
   mica__attention_set(kernel_of(a), values, a);
-  /* Heads of 96 do not divide a step of the gradients' copies into whole pieces for each work-item. */
+  /* In the gradients each work-item copies the same number of pieces of a step's tile. Heads of 96 cannot be divided
+   * like that, so they use the tiles for 128. */
   const int64_t head = a->of_gradient && size > 64 ? MOST_HEAD : (size + 31) / 32 * 32;
   mica__kernel_set(kernel_of(a), values, "HEAD", (int32_t)head);
 }
 
-/* Chooses the largest tiles that fit and are neither mostly empty nor too few for the device's compute units; else
- * the smallest that fit. If the task has a variant, that is the only choice. NULL if none has room. */
+/* Chooses the largest tiles that fit, that the queries fill by more than half, and that give each compute unit at least
+ * one tile. If no tiles do all of this, chooses the smallest that fit. If the task has a variant, no other is
+ * considered. Returns NULL if none fits. */
 static const mica__variant *choose(const mica__task *task, int32_t *values) {
   const mica__attention *a = task->problem;
   const mica__kernel_desc *desc = kernel_of(a);

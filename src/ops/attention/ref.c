@@ -1,5 +1,5 @@
-/* Attention with one row per work-item (cl/attention/ref/forward.cl, cl/attention/ref/grad.cl): f64 and heads of any
- * size, on any device; slow. */
+/* Attention with one row per work-item (cl/attention/ref/forward.cl, cl/attention/ref/grad.cl). It is slow, but takes
+ * f64 and heads of any size, on any device. */
 #include "cl/attention/fields.clh"
 #include "ops/attention/attention.h"
 #include "runtime/fields.h"

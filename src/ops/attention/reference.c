@@ -16,7 +16,7 @@ typedef struct problem {
   const double *in[MICA__ATTENTION_OPERANDS]; /* NULL: absent */
   mica__type mask;
   bool single_offset;
-  bool magnitudes; /* add absolute values of terms, and grow weights by the error that rounding of scores causes */
+  bool magnitudes; /* sum the absolute values of terms, and multiply weights by row.growth */
 } problem;
 
 static problem problem_of(const mica__eval *eval, bool of_gradient, bool magnitudes) {
@@ -39,8 +39,9 @@ typedef struct row {
   int64_t b, h, i, g; /* g: the head of k and v */
   int64_t low, high;  /* only keys low .. high - 1 are visible */
   const double *q;
-  double growth; /* used only if magnitudes: 1 + the largest score's magnitude, the growth of a weight's relative
-                  * error */
+  /* Used only if magnitudes: the growth of a weight's relative error, 1 + the largest magnitude of a score (of the
+   * sink, too, if there is one). */
+  double growth;
 } row;
 
 static row row_of(const problem *p, int64_t b, int64_t h, int64_t i) {
@@ -100,7 +101,7 @@ static double kept(const problem *p, const row *r, int64_t j) {
   return ldexp((double)(words[element % 4] >> 8), -24) < (double)(float)(1 - rate) ? 1 / (1 - rate) : 0;
 }
 
-/* The sum of the absolute values of a score's terms, in units of log 2. */
+/* The sum of the absolute values of a score's terms, as an exponent of 2 (that is, divided by log 2). */
 static double score_magnitude(const problem *p, const row *r, int64_t j) {
   const double *k = key_at(p, r, j);
   double sum = 0;
@@ -132,8 +133,9 @@ static double softmax_of(const problem *p, const row *r, double *w) {
   return sum != 0 ? (most + log(sum)) / log(2) : -(double)INFINITY;
 }
 
-/* A device may flush a weight below 2^-126 to 0 (OpenCL 1.2, 7.5.3). The result then changes by less than checks
- * tolerate for a weight of 2^-104: at least 4 roundoffs, or 2^-22, of the weight (mica__tolerance_sum). */
+/* Raises a positive weight to at least 2^-104 if the magnitudes for tolerances are computed. A device may flush a
+ * weight below 2^-126 to 0 (OpenCL 1.2, 7.5.3). The result then changes by less than checks tolerate for a weight of
+ * 2^-104: at least 4 roundoffs, or 2^-22, of the weight (mica__tolerance_sum). */
 static double flushed(const problem *p, double weight) {
   return p->magnitudes && weight > 0 ? fmax(weight, 0x1p-104) : weight;
 }
