@@ -32,15 +32,20 @@ static mica__gemm product(const mica__conv *conv) {
   };
 }
 
-/* The fewest pixels per image, if there are several images. With fewer, many columns of tiles are empty: on CPUs a
- * quarter for 7 x 7, an eighth for 14 x 14; on GPUs, whose tiles are 64 or 128 wide, a quarter for both. Tiles that
- * continue into the next image (implicit_gemm) are then faster: on CPUs as measured, on GPUs by a model (2026-11-25:
- * ResNet-50's 1x1 convolutions of 14 x 14 and 7 x 7). */
+/* If there are several images and an image has fewer pixels than this, the product is declined. Each image is a matrix
+ * of its own, and its tiles of columns would be partly empty:
+ *
+ * - On CPUs, a quarter of the columns for images of 7 x 7, an eighth for 14 x 14.
+ * - On GPUs, whose tiles are 64 or 128 wide, a quarter for both sizes.
+ *
+ * Kernels whose tiles continue into the next image (implicit_gemm) are then faster. On CPUs this was measured, on GPUs
+ * it follows from a model (2026-11-25: ResNet-50's 1x1 convolutions of 14 x 14 and 7 x 7). */
 #define FEWEST_COLUMNS_CPU 128
 #define FEWEST_COLUMNS_GPU 256
 
-/* True if tensor cores take the convolution but not the product: in 16 bits they need whole pieces of 16 bytes,
- * which a convolution gets by copying its operands with channels last. */
+/* True if tensor cores can compute the convolution but not the product. For 16-bit types, tensor cores need rows that
+ * are multiples of 16 bytes. A convolution makes such rows by copying its operands with channels last; a product does
+ * not copy. */
 static bool wants_convolution(const mica__task *task) {
   const mica__gemm gemm = product(task->problem);
   const mica__task as_product = {.problem = &gemm, .device = task->device};

@@ -1,6 +1,7 @@
-/* ops/conv/block.h: shared parts of blocks with convolutions that are one launch on CPUs: inverted residuals, fire
- * modules, a convolution before max pooling. A block adds one bias per channel to the result of each convolution and
- * clamps the sum to [low, high]. The last result of an inverted residual is not clamped. */
+/* ops/conv/block.h: helpers for blocks, that is, several layers with convolutions that CPUs compute in one launch: an
+ * inverted residual, a fire module, or a convolution before max pooling. A block adds one bias per channel to the
+ * result of each convolution and clamps the sum to [low, high]. The last result of an inverted residual is not
+ * clamped. */
 #ifndef MICA_OPS_CONV_BLOCK_H
 #define MICA_OPS_CONV_BLOCK_H
 
@@ -14,7 +15,8 @@ bool mica__block_is_part(const mica_graph *graph, int32_t id, double *low, doubl
 /* True if mica__block_is_part is true, and the filters have one element, stride 1, no padding and one group. */
 bool mica__block_is_product(const mica_graph *graph, int32_t id, double *low, double *high);
 
-/* The epilogue whose activation clamps to [low, high], without bias and addend: [-inf, inf], [0, inf] or [0, high]. */
+/* Returns an epilogue without bias and addend whose activation clamps to [low, high]. The range must be [-inf, inf],
+ * [0, inf] or [0, high]. */
 mica_conv_epilogue mica__block_epilogue(double low, double high);
 /* Launches a convolution of the block by itself, with operand w as filters and operand `bias` as its bias. */
 mica_status mica__block_launch_part(const mica__exec *exec, const mica_conv_config *config, const mica_tensor *x,

@@ -1,6 +1,6 @@
-/* Operands with their channels last, as matrix units read them (cl/conv/gpu/channels_last.cl), as values of graphs.
- * The compiler inserts the op before convolutions that would make a copy with channels last for themselves, so that
- * several share it. */
+/* Copies of operands with their channels last, as matrix units read them (cl/conv/gpu/channels_last.cl), as values of
+ * graphs. A convolution on matrix units would otherwise make such a copy in its own launch. The compiler inserts the op
+ * channels_last before these convolutions, so that several convolutions share one copy. */
 #include "ops/conv/channels_last.h"
 
 #include "base/checked.h"
@@ -17,8 +17,8 @@
 
 #define PIECE_BYTES 16
 
-/* Sets *pitch to the elements from one pixel to the next, with channels rounded up to pieces of 16 bytes; false if
- * that overflows. */
+/* Sets *pitch to the number of elements from one pixel to the next, with channels rounded up to pieces of 16 bytes.
+ * Returns false if it overflows. */
 static bool pitch_of(mica_dtype dtype, int64_t channels, int64_t *pitch) {
   const int64_t piece = PIECE_BYTES / (int64_t)mica_dtype_size(dtype);
   return mica__mul_i64(channels / piece + (channels % piece != 0), piece, pitch);
@@ -89,7 +89,8 @@ static mica_status launch_last(const mica__exec *exec) {
                                       mica__tensor_buffer(exec->output), mica__conv_first_piece(exec->output));
 }
 
-/* (N, C, S..) as (N, S.., C), with C rounded up to whole pieces of 16 bytes, and zeros there. */
+/* Copies (N, C, S..) to (N, S.., C). C is rounded up, so that a pixel takes a multiple of 16 bytes, and the added
+ * channels are zeros. */
 const mica__op mica__op_channels_last = {.name = "channels_last",
                                          .kind = MICA__OP_LAUNCH,
                                          .min_inputs = 1,
@@ -101,7 +102,7 @@ const mica__op mica__op_channels_last = {.name = "channels_last",
 
 /* --- what a convolution copies, or can take --- */
 
-/* Makes a tensor of this type without memory. last: as a view of one that has its channels last. */
+/* Makes a tensor of this type without memory. If `last`, it is a view of a tensor that has its channels last. */
 static mica_status imagine(mica_engine *engine, const mica__type *type, bool last, mica_tensor **tensor) {
   int64_t bytes = 0;
   mica_buffer *buffer = NULL;
@@ -119,9 +120,9 @@ static mica_status imagine(mica_engine *engine, const mica__type *type, bool las
   return status;
 }
 
-/* The implementation that is chosen for the pass on tensors of these types, if those in the bits `last` have their
- * channels last; *plain is then mica__conv_wgrad_is_plain of the problem. NULL, with *plain as it was, with several
- * groups, for an empty result and after an error. */
+/* Returns the implementation that is chosen for the pass on tensors of these types. The tensors in the bits `last` have
+ * their channels last. Also sets *plain to mica__conv_wgrad_is_plain of the problem. Returns NULL and leaves *plain as
+ * it is if there are several groups, if the result is empty, and after an error. */
 static const mica__impl *chosen_for(mica_engine *engine, mica__conv_pass pass, unsigned last,
                                     const mica_conv_config *config, const mica__type types[3], bool *plain) {
   const bool lasts[] = {last & MICA__CONV_X_LAST, false, last & MICA__CONV_Y_LAST};
@@ -202,7 +203,7 @@ static mica_status launch_first(mica_queue *queue, const mica__task *task) {
   mica__conv conv = *(const mica__conv *)task->problem;
   const bool result_last = mica__conv_is_result_last(&conv), forward = conv.pass == MICA__CONV_FWD;
   const unsigned read = result_last ? forward ? MICA__CONV_X_LAST : MICA__CONV_Y_LAST : ~0u;
-  /* x, y, the result and the addend. */
+  /* Copies with channels first of x, y, the result and the addend; NULL if none is needed. */
   mica_tensor *made[4] = {NULL}, *last = (mica_tensor *)conv.epilogue.d.tensor;
   mica_status status = MICA_OK;
   char key[MICA__TUNING_TEXT];

@@ -11,10 +11,14 @@ mica_shape mica__conv_first_shape(mica_shape last, int64_t channels);
 /* Makes a view, in the shape with channels first, of a tensor that has its channels last; the caller destroys it. */
 mica_status mica__conv_view_last(const mica_tensor *last, int64_t channels, mica_tensor **view);
 
-/* What a pass does on the engine's device with operands that can have their channels last, in bits of
- * mica__conv_last. copies: operands that it copies itself to have their channels last. takes: operands that it can
- * take with their channels last already. writes: if it takes these, it can write its result with channels last, too.
- * types: of x, w and y. */
+/* What a pass does, on the engine's device, with operands that can have their channels last. copies and takes are bits
+ * of mica__conv_last.
+ *
+ * - copies: the operands of which the pass makes a copy with channels last
+ * - takes: the operands that the pass can read if they already have their channels last
+ * - writes: if the operands in `takes` have their channels last, the result can have them last, too
+ *
+ * `types` are the types of x, w and y. */
 typedef struct mica__conv_lasts {
   unsigned copies, takes;
   bool writes;

@@ -1,5 +1,5 @@
-/* Checks the implementations of every pass against the reference in double (mica__conv_check_impl has which
- * variants). */
+/* Checks the implementations of every pass against the reference in double. The comment of mica__conv_check_impl says
+ * which variants run. */
 #include "ops/select/check.h"
 #include "base/error.h"
 #include "ops/common/tolerance.h"
@@ -100,8 +100,9 @@ static const geometry full[] = {
     {1, 20, 67, {29, 30}, {3, 3}, {.stride = ALL(2), .pad = ALL(1)}, 0},
 };
 
-/* What a group of cases has in common: types and operands, for which kernels are compiled anew, and whether filters
- * are constant and so packed in advance. With constant filters, results are also stored past the caches. */
+/* What the cases of a group have in common: their type, their operands, and whether the filters are constant, so that
+ * they are packed in advance. Kernels are compiled anew for each type and set of operands. If the filters are constant,
+ * the results are also written by stores that bypass the caches, to check these stores. */
 typedef struct setting {
   const char *name;
   mica_dtype dtype;
@@ -121,7 +122,7 @@ static const setting settings[] = {
 #define SLOPE 0.25
 
 typedef struct operands {
-  mica__check_tensor x, w, y; /* the result is filled with poison */
+  mica__check_tensor x, w, y; /* the one that is the pass's result is filled with poison */
   mica__check_tensor bias, addend;
 } operands;
 
@@ -264,11 +265,14 @@ static size_t first_setting(const mica__check *check, const mica__impl *impl, co
   return s;
 }
 
-/* Runs each variant that fits the device in one setting: the first whose type the last of these variants takes. The
- * last one runs in all settings on the full grid. If no variant fits, the last one of all still runs in one setting:
- * in dry runs, and on CPUs at the levels small and full, so that these check the GPU kernels; building more would
- * take longer than all other checks together. A GPU runs no kernels of CPUs: their vectors are not aligned there,
- * and NVIDIA's driver loses the device on conv_cpu_direct_n. */
+/* Runs each variant that fits the device.
+ *
+ * - All of them run in one setting, the first whose type the last of them takes.
+ * - The last of them runs in all settings on the full grid.
+ * - If none fits, the last variant of all still runs in one setting in dry runs, and on CPUs at the levels small and
+ *   full, so that these check the GPU kernels. Building more would take longer than all other checks together.
+ * - A GPU runs no kernels of CPUs: their vectors are not aligned there, and NVIDIA's driver loses the device on
+ *   conv_cpu_direct_n. */
 mica_status mica__conv_check_impl(mica__check *check, const mica__impl *impl, mica__conv_pass pass) {
   const mica__kernel_desc *kernel = impl->kernel;
   const mica_device_info *device = mica_engine_device(check->engine);

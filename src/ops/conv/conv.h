@@ -1,4 +1,5 @@
-/* ops/conv/conv.h: a convolution as data, its three passes, and the implementations that take them.
+/* ops/conv/conv.h: the description of a convolution (mica__conv), its three passes, and the implementations of each
+ * pass.
  *
  *   forward           Y[n][k][o] = sum over c, r of X[n][c][o stride - pad + r dilation] W[k][c][r]
  *   backward data     X from Y and W      backward filter     W from X and Y
@@ -6,9 +7,9 @@
  * where o and r are a depth, a height and a width each. Tensors are contiguous and NCHW, except those of
  * mica__conv.last. Functions do not repeat the checks of mica__conv_problem.
  *
- * To add an implementation, write a file with its mica__impl, and add lines for it (before more general ones) and
- * for its kernels to conv.def. `unable` says which problems it cannot compute at all, `decline` for which others are
- * faster. The check (check.c) then runs its variants over a grid of cases. */
+ * To add an implementation, write a file with its mica__impl, and add lines for it (before more general ones) and for
+ * its kernels to conv.def. `unable` says which problems it cannot compute at all, `decline` for which problems another
+ * implementation is faster. The check (check.c) then runs its variants over a grid of cases. */
 #ifndef MICA_OPS_CONV_CONV_H
 #define MICA_OPS_CONV_CONV_H
 
@@ -46,24 +47,26 @@ typedef struct mica__conv {
                             * else NULL */
   bool lends;              /* other launches may use values derived from x (forward) or y (else); see
                             * mica__exec.lends */
-  /* Bits of mica__conv_last: the tensors whose channels are last in memory, in whole pieces
-   * (ops/conv/gpu/channels_last.h). Each is given as a view in the shape with channels first. Only the
-   * implementations of mica__conv_last_impls take a problem with such bits. */
+  /* Bits of mica__conv_last: the tensors whose channels are last in memory, padded so that each pixel takes a multiple
+   * of 16 bytes (ops/conv/gpu/channels_last.h). Each such tensor is given as a view in the shape with channels first.
+   * Only the implementations of mica__conv_last_impls take a problem with such bits. */
   unsigned last;
   bool allow_tf32;  /* as in mica_conv_config, for f32 */
-  bool nontemporal; /* the result is so large that it is stored past the caches */
+  bool nontemporal; /* the result is large: use stores that bypass the caches */
 } mica__conv;
 
 typedef enum mica__conv_last { MICA__CONV_X_LAST = 1, MICA__CONV_Y_LAST = 2 } mica__conv_last;
-/* True if the result, and so the addend, have their channels last; false for a filter gradient. The channels are
- * then whole pieces, and in the epilogue C and D have a row for each pixel and a column for each channel. */
+/* True if the result, and so the addend, have their channels last; false for a filter gradient. The channels of a pixel
+ * are then a multiple of 16 bytes, and in the epilogue C and D have a row for each pixel and a column for each
+ * channel. */
 bool mica__conv_is_result_last(const mica__conv *conv);
 
-/* Makes the problem after all checks that mica/conv.h promises. The elements of the result are not read. */
+/* Checks everything that mica/conv.h promises to check, and then describes the problem in *conv. Does not read the
+ * elements of the result. */
 mica_status mica__conv_problem(mica_queue *queue, mica__conv_pass pass, const mica_conv_config *config,
                                const mica_tensor *x, const mica_tensor *w, const mica_tensor *y,
                                const mica_conv_epilogue *epilogue, mica__conv *conv);
-/* Makes the problem as mica__conv_problem does. last: as in mica__conv. */
+/* Does what mica__conv_problem does, for tensors of which some have their channels last. last: as in mica__conv. */
 mica_status mica__conv_problem_last(mica_queue *queue, mica__conv_pass pass, unsigned last,
                                     const mica_conv_config *config, const mica_tensor *x, const mica_tensor *w,
                                     const mica_tensor *y, const mica_conv_epilogue *epilogue, mica__conv *conv);
@@ -74,25 +77,31 @@ mica_status mica__conv_dims_of(const mica_conv_config *config, mica_shape x, mic
 /* Moves axes that have extent 1 in x, w and y, and no padding, to the front, because kernels run along the last
  * axis. The order in memory stays the same. */
 void mica__conv_lead_ones(mica__conv_dims *dims);
-/* The output extent; 0 if the filter does not fit once. more: zeros after the last element beyond `pad`, or minus
- * the elements that are left out there. */
+/* The output extent; 0 if the filter does not fit once. There are `pad` zeros before the first element and pad + more
+ * after the last one. */
 int64_t mica__conv_extent(int64_t in, int64_t filter, int64_t stride, int64_t pad, int64_t more, int64_t dilation);
 
-/* Removes the taps at both ends that read only padding from *taps; they are most taps if planes are smaller than
- * filters. Tap t reads pixels o stride + first + t delta. Returns the number of taps removed at the beginning. */
+/* Removes the taps at both ends that read only padding: *taps becomes the number of taps that are left. For a plane of
+ * one pixel these are all taps but one. For output o, tap t reads the pixel o stride + first + t delta. Returns the
+ * number of taps removed at the beginning. */
 int64_t mica__conv_drop_idle(int64_t in, int64_t out, int64_t stride, int64_t first, int64_t delta, int64_t *taps);
 
 /* The product of three numbers. */
 int64_t mica__product3(const int64_t extent[3]);
-/* Counts 2 operations for each product of the formula, even if it reads padding: "flops counted as direct
- * convolution". */
+/* Counts 2 operations for each product of the formula, even if it reads padding. Benchmarks call this "flops counted as
+ * direct convolution". */
 double mica__conv_flops(const mica__conv_dims *dims);
 
 /* The queue for launches that depend only on w, and for their workspaces: prologue, or else the pass's own queue. */
 mica_queue *mica__conv_packer(const mica__conv *conv, mica_queue *queue);
 
-/* Runs a pass for a node whose inputs 0 and 1 are a and b: x or dy, and w; for a filter gradient x and dy. last: as in
- * mica__conv. */
+/* Runs a pass for a node whose inputs 0 and 1 are a and b:
+ *
+ *   forward           a = x,  b = w
+ *   backward data     a = dy, b = w
+ *   backward filter   a = x,  b = dy
+ *
+ * last: as in mica__conv. */
 mica_status mica__conv_run(const mica__exec *exec, mica__conv_pass pass, unsigned last, const mica_conv_config *config,
                            const mica_tensor *a, const mica_tensor *b, const mica_conv_epilogue *epilogue,
                            mica_tensor *result);
@@ -106,8 +115,8 @@ bool mica__conv_tuner_problem(const mica__conv *conv, char problem[MICA__TUNING_
 /* In tune.c. */
 extern const struct mica__tunable mica__conv_tunable;
 
-/* The first rows of the tables of conv kernels that end in an epilogue, and their values in shipped variants. x, w
- * and y have type D_T. */
+/* The first parameters of all conv kernels that end in an epilogue (MICA__CONV_PARAMS), and the values of these
+ * parameters in shipped variants (MICA__CONV_VALUES). x, w and y have type D_T. */
 #define MICA__CONV_TYPES MICA_F32, MICA_F16, MICA_BF16
 #define MICA__CONV_PARAMS(...)                                                                                         \
   MICA__DTYPE("D_T", "type of x, w and y", __VA_ARGS__), MICA__DTYPE("ACC_T", "type of sums", MICA_F32, MICA_F64),     \
@@ -149,8 +158,8 @@ void mica__conv_reference(const mica__conv_dims *dims, mica__conv_pass pass, con
 double mica__conv_reference_at(const mica__conv_dims *dims, mica__conv_pass pass, mica_dtype dtype, const void *a,
                                const void *b, int64_t at, double *magnitude);
 
-/* True if mica__conv_gpu_wgrad_mma reads x and y in place, with channels first: filters have one element, stride 1
- * and no padding, images are whole pieces, and x and y begin with a piece. */
+/* True if mica__conv_gpu_wgrad_mma reads x and y in place, with channels first. Filters must then have one element,
+ * stride 1 and no padding; the size of an image and the addresses of x and y must be multiples of 16 bytes. */
 bool mica__conv_wgrad_is_plain(const mica__conv *conv);
 
 /* For mica__impl.unable of implementations with tiles of bf16 (common/cpu/tiles.clh): NULL for bf16, one group and

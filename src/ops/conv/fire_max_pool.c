@@ -2,8 +2,8 @@
  *
  *   fire_max_pool (x, w1, b1, w2, b2, w3, b3)
  *
- * Its results are max_pool's. In graphs it replaces a module's concatenation and max_pool, if the positions are not
- * needed (mica__op.match_launches). */
+ * Its results are max_pool's. In graphs it replaces a module's concatenation and max_pool, if nothing uses the
+ * positions of the maxima (mica__op.match_launches). */
 #include "base/error.h"
 #include "ops/conv/fire_module.h"
 #include "ops/pool/max_pool.h"
@@ -61,7 +61,8 @@ static mica_status evaluate(const mica__eval *eval) {
   return status;
 }
 
-/* Launches the convolutions and the pooling one by one, if the kernel cannot compute them or positions are wanted. */
+/* Launches the convolutions and the pooling one by one, if the kernel cannot compute them or if the positions of the
+ * maxima are wanted. */
 static mica_status launch_apart(const mica__exec *exec, const mica__fire *fire) {
   const mica__type type = mica__fire_type(fire, mica_tensor_dtype(exec->output));
   mica_tensor *y = NULL;
@@ -124,12 +125,12 @@ static double flops(const mica__node *node, const mica__type *inputs) {
     .input_count = OPERANDS, .terms = (c) + (k)*LARGER(r2, r3) * LARGER(r2, r3), .unwanted = 1u << MICA__POOL_INDICES, \
     .whole = EXACT(type)                                                                                               \
   }
-/* In cases of 16 bits these operands are whole numbers: without the kernel, squeezed channels are stored in 16 bits,
- * which is exact for whole numbers below 256. */
+/* The operands that are whole numbers in cases of 16 bits. If the kernel does not take such a case, the squeezed
+ * channels are stored in 16 bits, which is exact for whole numbers below 256. */
 #define EXACT(type) ((type) == MICA_F32 ? 0 : 1u << MICA__FIRE_X | 1u << MICA__FIRE_W1 | 1u << MICA__FIRE_B1)
 
-/* Windows that overlap, touch, leave rows out and reach beyond the image, panels that are not full, all dtypes. The
- * kernel does not take the last case, whose rows are shorter than a segment. */
+/* The cases cover windows that overlap, that touch, that leave rows out and that reach beyond the image; panels that
+ * are not full; and all dtypes. The kernel does not take the last case, whose rows are shorter than a segment. */
 static mica_status check(mica__check *check) {
 #define HOW(side, every, before, ceil)                                                                                 \
   {                                                                                                                    \

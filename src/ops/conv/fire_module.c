@@ -1,7 +1,7 @@
-/* The fire module of SqueezeNet as one launch on CPUs (cl/conv/cpu/fire_module.cl): filters of one element that squeeze
- * the channels, and two convolutions of their result, whose results are concatenated (F. N. Iandola and others:
- * SqueezeNet, 2016). The squeezed channels never leave a core's caches, and two of three launches are saved, whose cost
- * is mostly PoCL's waking of threads.
+/* The fire module of SqueezeNet as one launch on CPUs (cl/conv/cpu/fire_module.cl). Filters of one element squeeze the
+ * channels, two convolutions expand the squeezed channels, and their results are concatenated (F. N. Iandola and
+ * others: SqueezeNet, 2016). The squeezed channels never leave a core's caches. Two of three launches are saved; the
+ * cost of a launch is mostly that PoCL wakes its threads.
  *
  *   fire_module (x, w1, b1, w2, b2, w3, b3)
  *
@@ -143,8 +143,9 @@ typedef struct plan {
   int64_t block;               /* rows of the result that are finished together */
 } plan;
 
-/* 28 sums, the weights and a pixel fill the 32 registers of AVX-512; 12 halves of sums, two of weights and a pixel fill
- * 15 of AVX2's 16. */
+/* A register tile has 2 SEG NV vectors of 16 sums. With AVX-512, 28 vectors of sums, two of weights and a pixel take 31
+ * of the 32 registers. An AVX2 register holds half a vector: 12 halves of sums, two halves of weights and a pixel take
+ * 15 of the 16 registers. */
 static plan plan_for(const mica_device_info *device) {
   return device->vector_bytes >= MICA__LONG_VECTOR ? (plan){.seg = 7, .nv = 2} : (plan){.seg = 3, .nv = 1};
 }
@@ -162,9 +163,9 @@ static size_t scratch_bytes(const mica__fire *m, const plan *p) {
   return (size_t)(e + s->c * VW + vectors * VW + pooled + y) * sizeof(float);
 }
 
-/* Costs in multiply-adds of a vector: finishing a vector of results, packing a channel of a tile, and reading a
- * vector of weights for the first time in a work-group. The last number is the share of the time that more
- * work-groups must save. */
+/* FINISHING, PACKING, WEIGHT: the costs of finishing a vector of results, of packing a channel of a tile, and of
+ * reading a vector of weights for the first time in a work-group, all in multiply-adds of a vector. GAIN: the share of
+ * the time that a plan with more work-groups must save. */
 #define FINISHING 6.0
 #define PACKING 8.0
 #define WEIGHT 3.0
@@ -186,9 +187,9 @@ static double time_of(const mica__fire *m, const plan *p) {
   return time;
 }
 
-/* Chooses the numbers of strips and of parts with the least estimated time; more of them must save at least the
- * share GAIN of it. False if the scratch memory of a strip of one row is larger than local memory or half of the
- * second-level cache. */
+/* Chooses the numbers of strips and of parts with the least estimated time. A larger number is taken only if it saves
+ * at least the share GAIN of the time. Returns false if the scratch memory of a strip of one row is larger than local
+ * memory or than half of the second-level cache. */
 static bool make_plan(const mica__fire *m, const mica_device_info *device, plan *best) {
   const mica__conv_dims *s = &m->squeeze;
   const size_t cached = (size_t)mica__core_model_of(device)->l2_floats / 2 * sizeof(float);
@@ -366,14 +367,14 @@ static mica_status launch(const mica__exec *exec) {
   return done ? MICA_OK : mica__fire_launch_apart(exec, &m, exec->output);
 }
 
-/* --- where a concatenation and three convolutions are one --- */
+/* --- finding a concatenation of three convolutions in graphs --- */
 
 /* The most squeezed channels: with more, Winograd's minimal filtering may pay in a launch of its own. */
 #define MOST_SQUEEZED 64
 
-/* Accepts one image only, as measured: several already keep all cores busy in separate launches. AVX2 is refused,
- * because SqueezeNet takes 1.1 times as long by this kernel as by Winograd's minimal filtering and products, each in
- * a launch. */
+/* Accepts one image only: with several, as measured, separate launches already keep all cores busy. Refuses AVX2, where
+ * SqueezeNet takes 1.1 times as long by this kernel as by Winograd's minimal filtering and products, each in its own
+ * launch. */
 bool mica__fire_pays(const mica__fire *m, mica_engine *engine) {
   const mica_device_info *device = mica_engine_device(engine);
   plan p;
@@ -383,8 +384,8 @@ bool mica__fire_pays(const mica__fire *m, mica_engine *engine) {
          !mica__conv_packing_is_bad(engine);
 }
 
-/* True for a convolution as mica__block_is_part wants it, with one group, stride 1 and no addend, whose filters are
- * square with odd sides and whose result has as many rows and columns as its source. */
+/* True if node `id` is a convolution that mica__block_is_part accepts and that has one group, stride 1, no addend,
+ * square filters with odd sides, and a result with as many rows and columns as its source. */
 static bool is_expansion(const mica_graph *graph, int32_t id, double *low, double *high) {
   if (!mica__block_is_part(graph, id, low, high)) return false;
   const mica__node *node = mica__graph_node(graph, id);
@@ -460,15 +461,16 @@ static double flops(const mica__node *node, const mica__type *inputs) {
                                 {type, {1, {m3}}}},                                                                    \
     .input_count = OPERANDS, .terms = (c) + (k)*LARGER(r2, r3) * LARGER(r2, r3), .whole = exact                        \
   }
-/* In cases of 16 bits these operands are whole numbers: without the kernel, squeezed channels are stored in 16 bits,
- * which is exact for whole numbers below 256. */
+/* The operands that are whole numbers in cases of 16 bits. If the kernel does not take such a case, the squeezed
+ * channels are stored in 16 bits, which is exact for whole numbers below 256. */
 #define NARROW (1u << X | 1u << W1 | 1u << B1)
-/* With an upper bound all operands are whole numbers and sums exact: a magnitude that is clamped gives no bound for
- * rounding. */
+/* If results are clamped from above, all operands are whole numbers, so that sums are exact. No tolerance for rounding
+ * could be derived: it follows from the magnitude of the result, which the clamp cuts off. */
 #define WHOLE ((1u << OPERANDS) - 1)
 
-/* Panels that are not full, segments that overlap, rows of one segment, both orders of the filters, no clamping,
- * blocks of rows, all dtypes. The kernel does not take the last case, whose rows are shorter than a segment. */
+/* The cases cover panels that are not full, segments that overlap, rows of one segment, both orders of the filters, no
+ * clamping, blocks of rows, and all dtypes. The kernel does not take the last case, whose rows are shorter than a
+ * segment. */
 static mica_status check(mica__check *check) {
   static const mica__fire_module_attrs relu = {0, (double)INFINITY}, six = {0, 6},
                                        bare = {(double)-INFINITY, (double)INFINITY};

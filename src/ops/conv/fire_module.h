@@ -37,8 +37,9 @@ bool mica__fire_find(const mica_graph *graph, int32_t concat, int32_t *inputs, d
 /* True if one launch computes the module faster than several do. */
 bool mica__fire_pays(const mica__fire *fire, mica_engine *engine);
 
-/* Queues the module as one launch. *done: false, with MICA_OK and nothing queued, if the kernel cannot compute it.
- * mica__fire_launch_apart then launches the convolutions one by one; y receives the concatenation, before pooling. */
+/* mica__fire_launch queues the module as one launch. If the kernel cannot compute it, sets *done to false, queues
+ * nothing and returns MICA_OK. mica__fire_launch_apart launches the convolutions one by one; y receives the
+ * concatenation, before pooling. */
 mica_status mica__fire_launch(const mica__exec *exec, const mica__fire *fire, bool *done);
 mica_status mica__fire_launch_apart(const mica__exec *exec, const mica__fire *fire, mica_tensor *y);
 /* Computes the concatenation, before pooling, on the host. */

@@ -1,7 +1,7 @@
-/* The block of MobileNetV2 as one launch on CPUs (cl/conv/cpu/inverted_residual.cl): filters of one element that expand
- * the channels, a depthwise convolution, filters of one element that project them, and a residual connection.
- * Intermediate results never leave a core's caches, and two of three launches are saved, whose cost is mostly PoCL's
- * waking of threads.
+/* The block of MobileNetV2 as one launch on CPUs (cl/conv/cpu/inverted_residual.cl). Filters of one element expand the
+ * channels, a depthwise convolution follows, filters of one element project the channels, and a residual may be added.
+ * Intermediate results never leave a core's caches. Two of three launches are saved; the cost of a launch is mostly
+ * that PoCL wakes its threads.
  *
  *   inverted_residual (x, w1, b1, w2, b2, w3, b3 [, addend])
  *
@@ -116,13 +116,14 @@ static mica_status evaluate(const mica__eval *eval) {
 /* --- how the work is cut --- */
 
 typedef struct plan {
-  int64_t rows, strips, pitch; /* rows of the result per strip, number of strips, packed columns of a row of expanded
-                                * channels */
+  int64_t rows, strips, pitch; /* rows of the result per strip, number of strips, columns of a row of the expanded
+                                * channels with its padding */
   int64_t seg, nv;             /* the kernel's SEG and NV */
 } plan;
 
-/* 28 sums, the weights and a pixel fill the 32 registers of AVX-512; 12 halves of sums, two of weights and a pixel fill
- * 15 of AVX2's 16. */
+/* A register tile has 2 SEG NV vectors of 16 sums. With AVX-512, 28 vectors of sums, two of weights and a pixel take 31
+ * of the 32 registers. An AVX2 register holds half a vector: 12 halves of sums, two halves of weights and a pixel take
+ * 15 of the 16 registers. */
 static plan plan_for(const mica_device_info *device) {
   return device->vector_bytes >= MICA__LONG_VECTOR ? (plan){.seg = 7, .nv = 2} : (plan){.seg = 3, .nv = 1};
 }
@@ -135,9 +136,9 @@ static size_t scratch_bytes(const block *b, const plan *p) {
   return (size_t)(e + pixels * panel + (pixels + VW) * mica__ceil_div(b->project.k, VW) * VW) * sizeof(float);
 }
 
-/* Costs in multiply-adds of a vector: finishing a vector of results of the first or second convolution, and reading
- * a vector of weights for the first time in a work-group. The third number is the share of the time that more strips
- * must save. */
+/* FINISHING, WEIGHT: the costs of finishing a vector of results of the first or second convolution, and of reading a
+ * vector of weights for the first time in a work-group, in multiply-adds of a vector. GAIN: the share of the time that
+ * a plan with more strips must save. */
 #define FINISHING 6.0
 #define WEIGHT 3.0
 #define GAIN 0.02
@@ -155,8 +156,9 @@ static double time_of(const block *b, const plan *p) {
   return expanded + filtered + projected + WEIGHT * k * (c + m);
 }
 
-/* Chooses the number of strips that takes the least time; more strips must save at least the share GAIN of it. False
- * if the scratch memory of a strip of one row is larger than local memory or half of the second-level cache. */
+/* Chooses the number of strips with the least estimated time. A larger number is taken only if it saves at least the
+ * share GAIN of the time. Returns false if the scratch memory of a strip of one row is larger than local memory or than
+ * half of the second-level cache. */
 static bool make_plan(const block *b, const mica_device_info *device, plan *best) {
   const mica__conv_dims *f = &b->filter;
   const size_t cached = (size_t)mica__core_model_of(device)->l2_floats / 2 * sizeof(float);
@@ -191,8 +193,8 @@ static bool fits(const block *b, const mica_device_info *device) {
 
 /* --- the launch --- */
 
-/* Packs w, of rows x columns, as vectors of rows with `padded` columns each. Writes them from element *first of
- * `packed` on, and adds their number to *first. */
+/* Packs the matrix w, of rows x columns, in groups of VW rows, each with `padded` columns. Writes the elements to
+ * `packed`, from element *first on, and adds their number to *first. */
 static mica_status pack(const mica__exec *exec, mica_queue *queue, const mica_tensor *w, int64_t rows, int64_t columns,
                         int64_t padded, mica_buffer *packed, int64_t *first) {
   int32_t values[MICA__MAX_PARAMS];
@@ -321,14 +323,15 @@ static mica_status launch(const mica__exec *exec) {
   return status;
 }
 
-/* --- where three convolutions are one --- */
+/* --- finding a block of three convolutions in graphs --- */
 
 /* Bytes of a vector register of AVX2. */
 #define LEAST_VECTOR 32
 /* The fewest expanded channels for which the block saves enough time. */
 #define LEAST_CHANNELS 32
 
-/* Accepts one image only, as measured with AVX-512 and AVX2: several already keep all cores busy in three launches. */
+/* Accepts one image only: with several, as measured with AVX-512 and AVX2, three launches already keep all cores
+ * busy. */
 static bool pays(const block *b, mica_engine *engine) {
   const mica_device_info *device = mica_engine_device(engine);
   plan p;
@@ -394,9 +397,9 @@ static double flops(const mica__node *node, const mica__type *inputs) {
     .input_count = (count), .terms = (c) + (taps) * (taps) + (k)                                                       \
   }
 
-/* Strides, both sizes of filters, padding on no side, one and both, panels that are not full, segments that overlap.
- * The kernel does not take the last case, whose strides differ, and with AVX-512 not the one before, whose rows are
- * shorter than a segment. */
+/* The cases cover strides, both sizes of filters, padding on no side, on one and on both, panels that are not full, and
+ * segments that overlap. The kernel does not take the last case, whose strides differ. With AVX-512 it does not take
+ * the one before either, whose rows are shorter than a segment. */
 static mica_status check(mica__check *check) {
   static const mica__inverted_residual_attrs same = {{1, 1, 1}, {1, 1, 0}, {0, 0, 0}, 0, 6},
                                              half = {{2, 2, 1}, {1, 1, 0}, {0, 0, 0}, 0, 6},

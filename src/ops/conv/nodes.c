@@ -2,9 +2,9 @@
  * operand, and the gradient of one pass consists of the other two.
  *
  *   conv (x, w)                y; a bias is a separate addition, which fusion moves into the launch
- *   conv_data (y, w, like)     x of like's shape: the gradient; is fused in the same way
- *   conv_transpose (y, w)      the same, with a shape that follows from the attributes
- *   conv_filter (x, y, like)   w of like's shape
+ *   conv_data (y, w, like)     the gradient of x, in the shape of `like`; fused with a bias like conv
+ *   conv_transpose (y, w)      the same sum as conv_data, in the shape that follows from the attributes
+ *   conv_filter (x, y, like)   the gradient of w, in the shape of `like`
  *
  * After fusion a bias and an addend may follow as operands; attrs have their indices. On GPUs with matrix units, x and
  * y may then be copies with their channels last (attribute `last`). */
@@ -303,9 +303,8 @@ static bool fuse_conv_epilogue(mica__epilogue_fusion *fusion) {
   return true;
 }
 
-/* Finds where a factor per channel of the result can be moved into the filters: *operand is the operand of the
- * filters, *shape the shape in which the factors multiply them. False if the user of the node is no such product in
- * f32. */
+/* Tells fusion how to move a factor per channel of the result into the filters: it multiplies operand *operand, the
+ * filters, by the factors in the shape *shape. Returns false if the user of the node is not such a product in f32. */
 static bool scale_filters(const mica__epilogue_fusion *fusion, int32_t *operand, mica_shape *shape) {
   const mica__node *node = fusion->node, *user = fusion->user;
   bool transposed = node->op == &mica__op_conv_transpose;
@@ -321,8 +320,8 @@ static bool scale_filters(const mica__epilogue_fusion *fusion, int32_t *operand,
 
 /* --- gradients --- */
 
-/* Adds a pass with the attributes of the node whose gradient is built. These name no fused operands, since rules see
- * only unfused nodes. like: the value whose shape the result takes; not used by conv. */
+/* Adds a pass with the attributes of the node whose gradient is built. The attributes name no fused operands, since
+ * gradient rules see only unfused nodes. like: the value whose shape the result takes; not used by conv. */
 static mica_value add_pass(const mica__grad *grad, const mica__op *op, mica_value a, mica_value b, mica_value like) {
   return mica__graph_add(op, (mica_value[]){a, b, like}, op == &mica__op_conv ? 2 : 3, mica__attrs_of(grad->y));
 }

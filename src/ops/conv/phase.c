@@ -39,8 +39,9 @@ static mica__conv_phase forward(const mica__conv_dims *d) {
   return w;
 }
 
-/* Pixels i = phase + j stride of x come from pixels o = (i + pad - r dilation) / stride of y, for all r for which the
- * division has no remainder: every (stride / gcd(stride, dilation))-th. */
+/* Sets dimension i of a phase of backward data. Pixel i = phase + j stride of x gets terms from the pixels o = (i + pad
+ * - r dilation) / stride of y, for those taps r for which the division has no remainder. These are every (stride /
+ * gcd(stride, dilation))-th tap, from the first such r on. */
 static void set_phase(const mica__conv_dims *d, int i, int64_t phase, int64_t tap, mica__conv_phase *w) {
   int64_t stride = d->stride[i], dilation = d->dilation[i], common = gcd(stride, dilation), every = stride / common;
   int64_t r = 0, reach = phase + d->pad[i];

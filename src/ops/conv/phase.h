@@ -1,6 +1,8 @@
-/* ops/conv/phase.h: a pass as most kernels compute it: phase by phase (PHASE_PARAMS of cl/conv/problem.clh, which
- * has the formula). Forward is one phase, whose operands also serve backward filter. Backward data has one phase for
- * each remainder of a pixel's position when it is divided by the stride. */
+/* ops/conv/phase.h: phases, the parts in which most kernels compute a pass.
+ *
+ * Forward is one phase; backward filter uses the same description. Backward data divides the pixels of x by the
+ * remainder of their position modulo the stride, and has one phase for each remainder, because the same taps contribute
+ * to all pixels of a phase. PHASE_PARAMS of cl/conv/problem.clh has the formula. */
 #ifndef MICA_OPS_CONV_PHASE_H
 #define MICA_OPS_CONV_PHASE_H
 
@@ -32,10 +34,10 @@ typedef struct mica__conv_phases {
   int count;
 } mica__conv_phases;
 
-/* The phases from number *index on that run together; those without pixels are left out, so there may be no phase.
- * Moves *index to the first one after them. */
+/* Returns the phases from number *index on that run together. Phases without pixels are left out, so the result may
+ * have no phase. Moves *index to the first phase after them. */
 mica__conv_phases mica__conv_phases_at(const mica__conv *conv, int64_t *index);
-/* The multiply-adds of the phases as a share of the pass's. */
+/* The multiply-adds of the phases as a share of all multiply-adds of the pass. */
 double mica__conv_phases_share(const mica__conv *conv, const mica__conv_phases *phases);
 /* Packs PHASES_PARAMS. */
 void mica__conv_push_phases(mica__launch *launch, const mica__conv_phases *phases);
@@ -45,12 +47,12 @@ void mica__conv_push_weights(mica__launch *launch, const mica__conv_phases *phas
 /* mica__conv_push_phase packs PHASE_PARAMS, mica__conv_push_own only their phase_own. */
 void mica__conv_push_phase(mica__launch *launch, const mica__conv_phase *phase);
 void mica__conv_push_own(mica__launch *launch, const mica__conv_phase *phase);
-/* Packs WEIGHTS_STRIDES. count: elements of the tensor from the phase's first weight on; 0 if the kernel does not
- * read it. */
+/* Packs WEIGHTS_STRIDES. count: elements of the tensor from the phase's first weight on; 0 if the kernel does not use
+ * this count. */
 void mica__conv_push_strides(mica__launch *launch, const mica__conv_phase *phase, int64_t count);
 
-/* The operand that taps read: x forward, else y (a filter gradient by Winograd's method on GPUs transforms y, as
- * backward data does). */
+/* The operand that taps read: x forward, else y. For a filter gradient it is y, too, because Winograd's method on GPUs
+ * transforms y, as backward data does. */
 const mica_tensor *mica__conv_source(const mica__conv *conv);
 
 #endif

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The largest extent, stride, padding and dilation: the sum of four still fits an int. */
+/* The largest extent, stride, padding and dilation. The sum of four such numbers still fits an int. */
 #define MAX_SIZE (INT32_MAX / 4)
 /* From this many bytes on, caches keep little of a result until it is read. */
 #define NONTEMPORAL_BYTES (16 << 20)
@@ -147,7 +147,7 @@ static mica_status check_types(const mica_engine *engine, const mica_conv_epilog
   return MICA_OK;
 }
 
-/* Refuses an operand that is not as kernels read it. One with its channels last may be a strided view. */
+/* Fails if an operand is not on the queue's engine or, unless its channels are last, if it is not contiguous. */
 static mica_status check_operand(mica_queue *queue, bool last, const char *name, const mica_tensor *tensor) {
   return (last ? mica__operand_check_strided : mica__operand_check)(queue, "conv", name, tensor);
 }

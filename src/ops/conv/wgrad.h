@@ -1,12 +1,15 @@
-/* ops/conv/wgrad.h: shared parts of weight gradients on CPUs: whether kernels know the filter's size, and the last
- * step, which adds partial sums and brings them into the order of the filters. */
+/* ops/conv/wgrad.h: what implementations of the weight gradient on CPUs share. It checks if a kernel is compiled for
+ * the filter's size, and does the last step, which adds partial sums and writes them in the order of the filters. */
 #ifndef MICA_OPS_CONV_WGRAD_H
 #define MICA_OPS_CONV_WGRAD_H
 
 #include "ops/conv/conv.h"
 
-/* What the lanes of sums are: channels of x; filters (channels of y); or filters with a row for each pair of channel
- * and tap. */
+/* What the lanes of a vector of sums belong to:
+ *
+ *   MICA__PANEL_X        channels of x
+ *   MICA__PANEL_Y        filters (channels of y)
+ *   MICA__PANEL_Y_TAPS   filters; the rows of a tile are pairs of channel and tap */
 enum { MICA__PANEL_X = 1, MICA__PANEL_Y = 2, MICA__PANEL_Y_TAPS = 3 };
 
 /* Float sums as cl/conv/cpu/wgrad_implicit_gemm.cl writes them: register tiles of mr rows and nv vectors of 16
@@ -17,7 +20,7 @@ typedef struct mica__conv_sums {
   int64_t first[3], taps[3]; /* the taps that were summed; all others are 0 */
 } mica__conv_sums;
 
-/* True if the kernel's table has the filter's rows and columns among the values of FR and FS. */
+/* True if the filter's rows and columns are among the values of the kernel's parameters FR and FS. */
 bool mica__conv_knows_filter(const mica__kernel_desc *kernel, const mica__conv_dims *dims);
 /* The sums of a depthwise convolution, with taps as rows. Changes the problem to one group that has all filters. */
 mica__conv_sums mica__conv_depthwise_sums(mica__conv *conv, int64_t parts);

@@ -1,4 +1,4 @@
-/* The last step of weight gradients on CPUs that leave sums in parts: adds them (cl/conv/wgrad_reduce.cl). */
+/* Adds the sums of the parts of a weight gradient, as the last step on CPUs (cl/conv/wgrad_reduce.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "cl/conv/fields.clh"
@@ -22,8 +22,8 @@ const mica__kernel_desc mica__conv_wgrad_reduce_kernel = {
 
 #define VW 16
 
-/* How many panels of lanes, tiles of rows and taps the sums have; all: taps of the filter. A pair of channel and tap
- * counts as a channel with one tap. */
+/* The numbers of panels of lanes, of tiles of rows, of the filter's taps (all) and of summed taps (taps). With
+ * MICA__PANEL_Y_TAPS a pair of channel and tap is a channel with one tap. */
 typedef struct extent {
   int64_t panels, tiles, all, taps;
 } extent;

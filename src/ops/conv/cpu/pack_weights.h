@@ -10,7 +10,8 @@
 int64_t mica__conv_packed_count(const mica__conv_phase *phase, int64_t rows);
 mica_status mica__conv_cpu_pack_weights(mica_queue *queue, const mica__conv *conv, const mica__conv_phase *phase,
                                         int32_t rows, int64_t block, mica_buffer *packed, int64_t first);
-/* True if the kernel that packs is in quarantine on the engine's device. */
+/* True if the kernel that packs is in quarantine (ops/select/choice.h) on the engine's device: its results were found
+ * wrong there, or it could not be compiled. */
 bool mica__conv_packing_is_bad(mica_engine *engine);
 /* mica__conv_cpu_launch_packed packs the phase's weights in one block into a workspace, for tiles of `rows` rows,
  * and then calls `launch` with this workspace. */

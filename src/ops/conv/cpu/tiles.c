@@ -33,15 +33,15 @@ typedef struct plan {
   size_t scratch;
 } plan;
 
-/* The number of phases of the stride that some tap reads: one for a single tap, else all. */
+/* The number of phases of the stride that are packed: one for a single tap, else all. */
 static int64_t phases_of(const mica__conv_dims *d, int i) { return d->filter[i] == 1 ? 1 : d->stride[i]; }
 
 static int64_t height_of(const mica__conv_dims *d, int64_t rows) {
   return rows + (d->filter[1] - 1) * d->dilation[1] / d->stride[1];
 }
 
-/* Words from a plane to the next; a plane has one word, that is two channels, of each pixel. An odd number of cache
- * lines, so that planes do not use the same cache set. */
+/* Words from one plane to the next. A plane has one word (two channels) of each pixel. The distance is an odd number of
+ * cache lines, so that planes do not use the same cache set. */
 static int64_t plane_of(const mica__conv_dims *d, int64_t rows, int64_t pitch) {
   int64_t words = mica__ceil_div(phases_of(d, 1) * phases_of(d, 2) * height_of(d, rows) * pitch, 16) * 16;
   return words % 32 ? words : words + 16;
@@ -51,10 +51,10 @@ static size_t scratch_of(const plan *p, const mica__conv_dims *d, int64_t rows) 
   return (size_t)(p->cut.steps * plane_of(d, rows, p->pitch) + SLACK) * sizeof(uint32_t);
 }
 
-/* True if work-groups should divide the filters and each pack a whole image, which must fit. Otherwise they divide
- * the image's rows, and each reads all filters. Packing an element costs three times as much as reading one, so
- * dividing the filters pays if they have more than three times the elements of an image, and if there are fewer
- * images than units. */
+/* True if work-groups should divide the filters. Each then packs a whole image, which must fit in `most` bytes.
+ * Otherwise work-groups divide the image's rows, and each reads all filters. Packing an element costs three times as
+ * much as reading one. So dividing the filters pays if they have more than three times the elements of an image and
+ * there are fewer images than compute units. */
 static bool parts_filters(const plan *p, const mica__conv_dims *d, const mica_device_info *device, size_t most) {
   double filters = (double)d->filter[1] * (double)d->filter[2] * (double)(p->all_panels * SIDE);
   double image = (double)(d->in[1] * d->in[2]);

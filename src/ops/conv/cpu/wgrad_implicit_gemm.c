@@ -35,15 +35,16 @@ const mica__kernel_desc mica__conv_cpu_wgrad_implicit_gemm_kernel = {
     MICA__KERNEL("conv_cpu_wgrad_implicit_gemm", "conv/cpu/wgrad_implicit_gemm.cl", params, variants)};
 
 #define VW 16
-/* Pixels of a chunk: with two vectors of channels each they fill the first-level cache; 256 for 32 KiB. */
+/* Pixels of a chunk. With two vectors of channels per pixel, a chunk fills the first-level cache: 256 pixels for 32
+ * KiB. */
 static int64_t chunk_of(const mica__core_model *core) { return core->l1_floats / (2 * VW); }
-/* The number of work-groups that a large enough problem is cut into. It depends only on sizes, and suits few units as
- * well as many. */
+/* Pixels are divided until there are about this many work-groups. There are more if panels and blocks alone give more.
+ * The number is a constant, not derived from the compute units, so all devices cut a problem in about the same way. */
 #define GROUPS 32
 /* Packing a vector takes about as long as multiplying it with this many rows of a tile. */
 #define PACK_ROWS 7.0
-/* A block has at least this many tiles times taps, so that packing for it costs little; and about this many rows, whose
- * chunk fits the second-level cache beside the sums, which take a quarter of it. */
+/* A block has at least BLOCK_TILES tiles times taps, so that packing for it costs little. It has about BLOCK_ROWS rows,
+ * so that a chunk of pixels of these rows fits the second-level cache beside the sums, which take a quarter of it. */
 #define BLOCK_TILES 32
 #define BLOCK_ROWS 256
 /* Local memory takes at most 1 / SCRATCH_PART of the second-level cache, a copy of x 1 / COPY_PART of it. */
@@ -59,10 +60,11 @@ typedef struct plan {
   int64_t copy_at, list_at, scratch; /* in floats */
 } plan;
 
-/* The problem without taps that read only padding, whose gradient is zero; first: the first taps that are left. */
+/* The problem without the taps that read only padding (their gradient is zero). first: the first tap that is left in
+ * each dimension. whole: no tap was removed. */
 typedef struct trimmed_problem {
   mica__conv_dims dims;
-  int64_t first[3], all; /* all: taps of the filter */
+  int64_t first[3], all; /* all: taps of the filter before any were removed */
   bool whole;
   const mica__core_model *core;
 } trimmed_problem;
@@ -87,20 +89,20 @@ static void choose_scratch(const mica__conv_dims *d, int32_t panel, plan *p) {
   int64_t pixels = p->slices * p->rows * p->columns;
   bool compact = d->filter[1] * d->filter[2] == 1 && d->stride[1] * d->stride[2] > 1;
   p->copy_at = (panel == MICA__PANEL_X && !compact ? p->slices * mica__min(high, d->in[1]) * d->in[2] : pixels) * p->nr;
-  /* Room for 8 rows more: pixels are packed 8 at a time, even if fewer are left. */
+  /* Room for 8 more pixels: pixels are packed 8 at a time, even if fewer are left. */
   if (panel == MICA__PANEL_X && compact) p->copy_at += 8 * p->nr;
   p->list_at = p->copy_at + (panel == MICA__PANEL_Y_TAPS ? p->slices * d->c * high * wide : 0);
   p->scratch = p->list_at + 2 * (pixels + VW);
 }
 
-/* How many elements of the operand that is not packed one panel reads. */
+/* The number of elements that one panel reads of the operand that is not packed. */
 static double row_elements(const mica__conv_dims *d, const plan *p) {
   const int64_t *extent = p->variant->values[PANEL] == MICA__PANEL_X ? d->out : d->in;
   return (double)d->n * (double)mica__product3(extent) * (double)(p->tiles * p->mr);
 }
 
-/* Cuts the work into work-groups. The more panels one takes, the less often the operand that is not packed is read
- * from memory. If that leaves too few work-groups, the pixels are divided too, and partial sums are written and
+/* Cuts the work into work-groups. The more panels a work-group takes, the less often the operand that is not packed is
+ * read from memory. If that leaves too few work-groups, the pixels are divided too, and partial sums are written and
  * added. */
 static void choose_groups(const trimmed_problem *u, plan *p) {
   const mica__conv_dims *d = &u->dims;
@@ -210,7 +212,7 @@ static int64_t room_of(const trimmed_problem *u, const mica_device_info *device)
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   if (conv->dtype == MICA_F64) return "it cannot sum in f64";
-  /* Without pixels there are no work-groups to launch. */
+  /* Without pixels there is nothing to sum; another implementation writes the zeros. */
   if (conv->dims.n * mica__product3(conv->dims.out) == 0) return "there are no pixels";
   const mica_device_info any = {.vector_bytes = MICA__LONG_VECTOR};
   trimmed_problem u = trim(conv, &any);

@@ -17,8 +17,8 @@ const mica__kernel_desc mica__conv_depthwise_cpu_c_kernel = {
     MICA__KERNEL("conv_depthwise_cpu_c", "conv/depthwise/cpu_c.cl", params, variants)};
 
 #define VW 16
-/* Results of a row are computed four at a time, so up to this many lie beyond the end of the last row; each of them
- * reads `step` vectors further. */
+/* Results of a row are computed four at a time, so up to this many lie beyond the end of the last row. Each of these
+ * makes the kernel read `step` more vectors. */
 #define BEYOND 3
 /* The most bytes of a work-group's strip: 192 KiB with a second-level cache of 1 MiB. */
 static int64_t strip_bytes(const mica_device_info *device) {

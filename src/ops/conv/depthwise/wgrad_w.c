@@ -15,22 +15,22 @@ const mica__kernel_desc mica__conv_depthwise_wgrad_w_kernel = {
     MICA__KERNEL("conv_depthwise_wgrad_w", "conv/depthwise/wgrad_w.cl", params, variants)};
 
 #define VW 16
-/* With fewer filters than FEW_FILTERS the work is also cut along the images; this depends only on sizes.
- * GROUPS_A_UNIT: the work-groups per unit, if there are enough filters, that keep units evenly busy. */
+/* With fewer filters than FEW_FILTERS, the images are also divided into parts, in the same way on all devices.
+ * GROUPS_A_UNIT: the work-groups per compute unit if there are enough filters, which keep the units evenly busy. */
 #define FEW_FILTERS 64
 #define GROUPS_A_UNIT 16
-/* Limits for MANY_FILTERS filters per channel or more. Then lanes along filters (wgrad_implicit_gemm) are fuller if
- * rows have fewer than MIN_ROW pixels, and load less if planes have more than MAX_PIXELS_OF_MANY. Filters of more than
- * LARGE_FILTER elements fill all registers with sums, so their rows must be longer, but their planes may have any
- * size. */
+/* Limits for MANY_FILTERS filters per channel or more. Lanes along filters (wgrad_implicit_gemm) are then fuller if
+ * rows have fewer than MIN_ROW pixels, and load less if planes have more than MAX_PIXELS_OF_MANY pixels, so this kernel
+ * declines both. For filters of more than LARGE_FILTER elements, whose sums fill all registers, rows must have at least
+ * MIN_ROW_OF_LARGE pixels, but planes may have any size. */
 #define MANY_FILTERS 8
 #define MAX_PIXELS_OF_MANY 4096
 #define MIN_ROW 6
 #define MIN_ROW_OF_LARGE 9
 #define LARGE_FILTER 9
 
-/* How the work is cut. filters: of a work-group, the kernel's `block`. all, sums: as cl/conv/wgrad_reduce.cl takes
- * them. */
+/* How the work is cut. filters: filters of a work-group, the kernel's `block`. all, sums: the arguments of
+ * cl/conv/wgrad_reduce.cl. */
 typedef struct plan {
   int64_t filters;
   mica__conv all; /* the problem as one group with all filters */

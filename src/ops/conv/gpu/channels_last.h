@@ -1,4 +1,5 @@
-/* ops/conv/gpu/channels_last.h: operands of convolutions on tensor cores, with channels in pieces of 16 bytes. */
+/* ops/conv/gpu/channels_last.h: copies of the operands of convolutions on tensor cores. In a copy the channels of a
+ * pixel are adjacent, padded to a multiple of 16 bytes; 16 bytes of channels are called a piece. */
 #ifndef MICA_OPS_CONV_GPU_CHANNELS_LAST_H
 #define MICA_OPS_CONV_GPU_CHANNELS_LAST_H
 

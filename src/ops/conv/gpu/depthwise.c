@@ -58,7 +58,8 @@ static const char *unable(const void *problem) {
   return out > MOST_POSITIONS || in > MOST_POSITIONS ? "there are too many elements for positions in 32 bits" : NULL;
 }
 
-/* The most filters per channel: each reads the channel again here, while the tiles of a matrix product read it once. */
+/* The most filters per channel. In this kernel each filter reads the channel again, while the tiles of a matrix product
+ * read it once. */
 #define MOST_FILTERS 4
 
 static const char *decline(const mica__task *task) {
@@ -124,8 +125,8 @@ const mica__impl mica__conv_gpu_depthwise = {.name = "conv_gpu_depthwise",
                                              .decline = decline,
                                              .launch = launch_phases};
 
-/* The pixels of a part: at least 16 per work-item, so that adding the parts costs little. If there are enough
- * pixels, the parts make four work-groups for each unit of the device. */
+/* The pixels of a part: at least 16 per work-item, so that adding the parts costs little. If there are enough pixels,
+ * the parts make four work-groups for each compute unit. */
 static int64_t part_pixels(const mica__conv_dims *d, int64_t threads, const mica_device_info *device) {
   int64_t pixels = d->n * mica__product3(d->out), filters = d->groups * d->k;
   int64_t wanted = mica__ceil_div(4 * (int64_t)device->compute_units, filters);

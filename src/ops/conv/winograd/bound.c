@@ -7,8 +7,9 @@
  * instead of sum |g| |d|, because the same matrices propagate every rounding error (N. J. Higham: Accuracy and
  * stability of numerical algorithms, 2002, chapter 3; for Winograd B. Barabasz et al., ACM TOMS 46, 2020, theorem 2).
  * The transforms add at most 3, 3 and 4 roundings in each of two dimensions, and 2 for rounded coefficients, to the C
- * roundings of the sum. These are fewer than the 9 C + 12 in mica__tolerance_sum's square root for the direct sum, so
- * the same function of the magnitude bounds the result.
+ * roundings of the sum: C + 22 in all. The factor of mica__tolerance_sum for the 9 C terms of the direct sum, 4 + 2
+ * sqrt(9 C), is 2 sqrt(9 C + 12 sqrt(C) + 4), which allows for more roundings than that. So the same function of the
+ * magnitude bounds the result.
  *
  * A filter's gradient is the transposed algorithm, magnitude = |G'| ( sum over tiles of (|A| |dY| |A'|) * (|B'| |d|
  * |B|) ) |G|. It sums over tiles, which are fewer than the terms of the direct sum. On GPUs (staged_wgrad.c), tiles of

@@ -1,5 +1,5 @@
-/* ops/conv/winograd/staged.h: Winograd's convolution on GPUs (cl/conv/winograd/staged.cl): the operands of the
- * products, which the passes share. */
+/* ops/conv/winograd/staged.h: the transformed operands of Winograd's convolution on GPUs (cl/conv/winograd/staged.cl),
+ * and their matrix products. All passes use these. */
 #ifndef MICA_OPS_CONV_STAGED_H
 #define MICA_OPS_CONV_STAGED_H
 
@@ -7,8 +7,15 @@
 #include "ops/matmul/gemm.h"
 #include "ops/select/tile.h"
 
-/* The problem and its planes of floats: U[points][k][c] of filters or U[points][k][pitch] of tiles,
- * V[points][c][pitch], and the products M. Rows of tiles are aligned to the vectors of the products' operands. */
+/* The problem and its planes of floats, one plane per point of a tile:
+ *
+ *   u   the transformed filters U[points][k][c]; for a gradient of filters the transformed tiles of the results,
+ *       U[points][k][pitch]
+ *   v   the transformed tiles of the source, V[points][c][pitch]
+ *   m   the products
+ *
+ * pitch is the number of tiles, rounded up so that rows of tiles are aligned to the vectors of the products'
+ * kernels. */
 typedef struct mica__winograd_planes {
   const mica__conv *conv;
   mica__winograd winograd;
@@ -17,7 +24,7 @@ typedef struct mica__winograd_planes {
   mica_tensor *u, *v, *m;
 } mica__winograd_planes;
 
-/* The plan of a gradient of filters; products.splits: the parts of the products' depth. */
+/* The plan of a gradient of filters. products.splits: the number of parts that the products' depth is divided into. */
 typedef struct mica__winograd_wgrad_plan {
   mica__winograd_planes planes;
   mica__tile_plan products;
@@ -35,7 +42,7 @@ const char *mica__winograd_staged_unable(const void *problem);
 int64_t mica__winograd_groups(int64_t rows, int64_t across);
 
 /* mica__winograd_take_tiles sets planes->v to V of the source. If an earlier launch has lent V, *groups becomes 0;
- * otherwise planes->v is an empty workspace, and *groups the number of work-groups that fill it.
+ * otherwise planes->v is a workspace without values, and *groups the number of work-groups that fill it.
  * mica__winograd_lend_tiles lends V, once it is made, to later launches, if mica__conv.lends. */
 mica_status mica__winograd_take_tiles(mica_queue *queue, mica__winograd_planes *planes, int64_t *groups);
 mica_status mica__winograd_lend_tiles(mica_queue *queue, const mica__winograd_planes *planes);

@@ -23,8 +23,8 @@ enum { EDGE = 4, POINTS = 36, VW = 16, CB = 64, RUN_PIXELS = 64 };
 /* The number of tiles in a block (16 with a second-level cache of 1 MiB): so few that their transforms and the sums
  * stay in that cache. */
 static int64_t block_of(const mica_device_info *device) { return mica__core_model_of(device)->l2_floats / 16384; }
-/* UNITS: the units of work that a large enough problem is cut into. FEWEST_BLOCKS: the fewest blocks of tiles per unit,
- * since transforming a unit's sums back takes as long as several tiles. */
+/* UNITS: a large enough problem is cut into about so many units of work, each with its own sums. FEWEST_BLOCKS: the
+ * fewest blocks of tiles per unit, since transforming a unit's sums back takes as long as several tiles. */
 #define UNITS 16
 #define FEWEST_BLOCKS 2
 /* With fewer channels or filters, register tiles are partly empty. TRANSFORMS: the time of a tile, with its
@@ -108,7 +108,7 @@ static void magnitude(const void *problem, const mica__variant *variant, const d
 
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
-  if (conv->dims.n * mica__product3(conv->dims.out) == 0) return "there are no pixels"; /* nor groups */
+  if (conv->dims.n * mica__product3(conv->dims.out) == 0) return "there are no pixels"; /* so no work-groups */
   return mica__winograd_unable(problem);
 }
 

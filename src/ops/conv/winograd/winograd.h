@@ -1,5 +1,6 @@
-/* ops/conv/winograd/winograd.h: what all Winograd implementations share: which problems they can compute, how many
- * tiles these have, and how large their rounding errors may be. The formulas are in cl/conv/winograd/winograd.clh. */
+/* ops/conv/winograd/winograd.h: what all Winograd implementations share. The functions say which problems they can
+ * compute, how many tiles a problem has, and how large the rounding errors may be. The formulas are in
+ * cl/conv/winograd/winograd.clh. */
 #ifndef MICA_OPS_CONV_WINOGRAD_H
 #define MICA_OPS_CONV_WINOGRAD_H
 
@@ -27,8 +28,8 @@ int64_t mica__winograd_tiles(const mica__winograd *problem, int64_t edge);
 /* The edge, 2 or 4, that takes fewer multiplications; 2 if they are equal, because its errors are smaller. */
 int32_t mica__winograd_edge(const mica__winograd *problem);
 
-/* True if Winograd's convolution takes fewer multiplications than the plain sum, including the time of the filters'
- * transforms. */
+/* True if Winograd's convolution takes fewer multiplications than the plain sum. The transforms of filters count as the
+ * multiplications that could be done in their time. */
 bool mica__winograd_pays(const mica__winograd *problem);
 
 /* For mica__impl.magnitude, with tiles of edge x edge results. */
