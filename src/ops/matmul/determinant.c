@@ -87,8 +87,8 @@ static mica_status launch_determinant(const mica__exec *exec) {
   return status;
 }
 
-/* In all cases but the first, and those without elements, a determinant may be off by as much as a sum of 100 terms,
- * relative to the largest determinant of the case: an element takes about n n operations, and n is at most 9. */
+/* Cases with elements, except the first, allow the error of a sum of 100 terms, relative to the largest determinant of
+ * the case: about n n operations make an element, and n is at most 9. */
 static mica_status check_determinant(mica__check *check) {
   const mica__launch_case list[] = {
       {.inputs = {{MICA_F32, {2, {1, 1}}}}, .input_count = 1},

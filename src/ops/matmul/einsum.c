@@ -53,8 +53,8 @@ static void sum_unneeded(term *t, const char *needed) {
   *t = left;
 }
 
-/* Replaces two axes of the same letter by their diagonal, which becomes the last axis. Elements (i, i) of (n, n) are
- * every (n + 1)th element of n^2. Returns the reason if that is not possible, else NULL. */
+/* Replaces two axes of the same letter by their diagonal, which becomes the last axis: elements (i, i) of (n, n) are
+ * every (n + 1)th of the n^2 elements. Returns the reason if that is not possible, else NULL. */
 static const char *take_diagonal(term *t, int32_t first, int32_t second) {
   mica_shape shape = mica_value_shape(t->value), merged = {0};
   const int64_t n = shape.dim[first];
@@ -200,7 +200,8 @@ static bool expand_ellipsis(const char *from, int64_t axes, char to[MICA_MAX_RAN
   return true;
 }
 
-/* Drops an axis that an ellipsis stands for if its extent is 1 here, and not 1 in another term. */
+/* For each axis that an ellipsis replaces: if its extent is 1 in some terms and not in others, drops the axis from the
+ * terms in which it is 1. */
 static void broadcast(term *terms, size_t count) {
   for (char digit = '0'; digit < '0' + MICA_MAX_RANK; digit++) {
     bool wide = false;
@@ -235,7 +236,7 @@ static const char *name_axes(char letters[MAX_TERMS][MICA_MAX_RANK + 1], const m
   return NULL;
 }
 
-/* Returns why a letter has two extents, or the output a letter that is in no term; NULL if nothing is wrong. */
+/* Returns the reason if a letter has two extents, or if the output has a letter that is in no term; else NULL. */
 static const char *misfit(const term *terms, size_t count, const char *output) {
   int64_t extent[256] = {0};
   bool known[256] = {false};

@@ -16,8 +16,8 @@ mica_gemm_config mica_gemm_config_default(void) {
   return (mica_gemm_config){.alpha = 1, .bias_axis = MICA_BIAS_AXIS_COLUMN};
 }
 
-/* The first implementation that does not decline is taken, unless a tuner has found another one faster: those for
- * special cases come first, the reference last. */
+/* The first implementation that does not decline is taken, unless a tuner has found another one faster. Implementations
+ * for special cases come first, and the reference comes last. */
 const mica__impl *const mica__gemm_impls[] = {
     &mica__gemv_gpu,
     &mica__gemm_mma,

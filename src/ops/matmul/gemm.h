@@ -1,4 +1,4 @@
-/* ops/matmul/gemm.h: a matrix product as data, and the implementations that compute it.
+/* ops/matmul/gemm.h: the description of a matrix product (mica__gemm), and the implementations that compute it.
  *
  *    D[batch] = act(alpha op(A)[batch] op(B)[batch] + beta C[batch] + bias)
  *
@@ -41,9 +41,9 @@ mica_status mica__gemm_run_blocks(const mica__exec *exec, const mica_gemm_config
 /* The values of the kernels' macros A_LAYOUT and B_LAYOUT (cl/matmul/operands.clh). */
 enum { MICA__LAYOUT_ANY, MICA__LAYOUT_K, MICA__LAYOUT_OUTER };
 
-/* The parameters of kernels that follow from the problem: the first rows of the tables of parameters in this folder,
- * which give the types that A_T and B_T may be. The VALUES are the ones that shipped variants have, for the
- * commonest case (f32, row-major, aligned). */
+/* The parameters whose values follow from the problem. They come first in the lists of parameters of the kernels in
+ * this folder. The arguments of MICA__GEMM_PARAMS are the types that A_T and B_T may be. MICA__GEMM_..._VALUES are the
+ * values of these parameters in shipped variants, for the commonest case (f32, row-major, aligned). */
 #define MICA__GEMM_ALL_TYPES MICA_F32, MICA_F16, MICA_BF16, MICA_I8, MICA_U8, MICA_F64
 #define MICA__GEMM_EPILOGUE_PARAMS                                                                                     \
   MICA__DTYPE("D_T", "type of d and c", MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_I32),                            \
@@ -74,8 +74,8 @@ void mica__gemm_cost(mica__launch *launch, const mica__gemm *gemm);
  * (cl/matmul/gpu/splitk.cl). */
 mica_status mica__gemm_add_splits(mica_queue *queue, const mica__gemm *gemm, int64_t splits, mica_buffer *partial);
 
-/* Computes the partial sums of a product by the kernel of gemm_gpu: plan->splits groups, at least 2, each sum over a
- * part of k. They go to sums[splits][batches][m][n], and the caller adds them up. mica__tile_choose with
+/* Computes partial sums of a product by the kernel of gemm_gpu: plan->splits of them for each element, at least 2, each
+ * over a part of k. They go to sums[splits][batches][m][n], and the caller adds them up. mica__tile_choose with
  * mica__gemm_gpu_tiles makes the plan (ops/select/tile.h). */
 struct mica__tile_plan;
 mica_status mica__gemm_gpu_parts(mica_queue *queue, const mica__gemm *gemm, const struct mica__tile_plan *plan,
@@ -131,7 +131,8 @@ MICA_CHECKED mica_status mica__gemm_check_variant(struct mica__check *check, con
 /* All implementations, in the order in which they are tried; ends in NULL. */
 extern const mica__impl *const mica__gemm_impls[];
 
-/* Checks all that mica_op_gemm promises, and then describes the problem in *gemm. config, c and bias may be NULL. */
+/* Checks everything that mica_op_gemm promises to check, and then describes the problem in *gemm. config, c and bias
+ * may be NULL. */
 mica_status mica__gemm_problem(mica_queue *queue, const mica_gemm_config *config, const mica_tensor *a,
                                const mica_tensor *b, const mica_tensor *c, const mica_tensor *bias, mica_tensor *d,
                                mica__gemm *gemm);
@@ -141,7 +142,7 @@ void mica__gemm_key(const mica__gemm *gemm, char key[MICA__TUNING_TEXT]);
 /* The problem as text for mica_tuner_create; false if the text cannot express it. */
 bool mica__gemm_tuner_problem(const mica__gemm *gemm, char problem[MICA__TUNING_TEXT]);
 
-/* In gemm_tune.c. */
+/* Matrix products for the tuner (gemm_tune.c). */
 extern const struct mica__tunable mica__gemm_tunable;
 
 #endif

@@ -38,7 +38,7 @@ static const types all_types[] = {
     {MICA_U8, MICA_I8, MICA_I32},
 };
 
-#define MAX_VARIANTS 16 /* at most, of a kernel for GPUs */
+#define MAX_VARIANTS 16 /* the most variants of a kernel for GPUs */
 #define LAYOUT_K_OUTER (MICA__LAYOUT_K * 3 + MICA__LAYOUT_OUTER)
 
 /* What else a case may vary. Properties that become part of the kernel's source are the same in all cases of a
@@ -53,7 +53,7 @@ typedef struct setting {
 } setting;
 
 /* What the cases of a group have in common. constant: a and b are constant, so that they are packed in advance where
- * the implementation does so. */
+ * the implementation does so. one_case: the group has only full_matrices[ONE_CASE]. */
 typedef struct group_of {
   const types *types;
   int a_layout, b_layout;
@@ -61,7 +61,7 @@ typedef struct group_of {
   size_t number; /* decides the epilogue, offset and gap; 0: the number of groups checked so far does */
 } group_of;
 
-#define ONE_CASE 5    /* of full_matrices */
+#define ONE_CASE 5    /* an index of full_matrices */
 #define NO_EPILOGUE 0 /* for implementations without a kernel of ours: no bias, no activation */
 
 static setting group_setting(int group, const group_of *g) {
@@ -111,7 +111,8 @@ static void matrices_free(matrices *x) {
 }
 
 /* Where the elements of an operand lie, rows x cols per batch: adjacent along the columns, along the rows
- * (`transposed`), or along neither (`strided`: every other element). poison: an output without content yet. */
+ * (`transposed`), or along neither (`strided`: every other element). poison: the operand is an output, filled with
+ * values that a kernel must not read. */
 typedef struct placing {
   bool transposed, strided, poison;
   int64_t offset, gap;
@@ -295,8 +296,8 @@ static const types *plain_types(const mica__impl *impl, const mica__variant *var
   return takes(impl, variant, &all_types[0]) ? &all_types[0] : &all_types[2];
 }
 
-/* Checks a variant that reads the matrix from an image, in f32 and f16, with both operands adjacent along k, then
- * along their outer index. The number of the groups is even, because in groups of even numbers matrices are aligned. */
+/* Checks a variant that reads the matrix from an image, in f32 and f16, with both operands adjacent along k, then along
+ * their outer index. The groups get an even number, because group_setting aligns matrices only then. */
 static mica_status check_texture(mica__check *check, const mica__impl *impl, const mica__variant *variant) {
   for (size_t t = 0; t < 2; t++)
     for (int by_k = 0; by_k < 2; by_k++)
@@ -308,8 +309,8 @@ static mica_status check_texture(mica__check *check, const mica__impl *impl, con
   return MICA_OK;
 }
 
-/* Checks one variant that fits the device. Only `last`, the kernel's last variant that fits, is checked with all
- * types and, on the full grid, with all layouts: it usually has the smallest tiles, and the others differ only in
+/* Checks one variant that fits the device. last: it is the kernel's last one that fits. Only this one is checked with
+ * all types and, in a full check, with all layouts: it usually has the smallest tiles, and the others differ only in
  * their tiles. */
 static mica_status check_variant(mica__check *check, const mica__impl *impl, const mica__variant *variant, bool last) {
   bool full = check->level == MICA__CHECK_FULL;
@@ -330,9 +331,10 @@ static mica_status check_variant(mica__check *check, const mica__impl *impl, con
   return last && impl == &mica__gemm_tile ? check_group(check, impl, variant, &g) : MICA_OK;
 }
 
-/* Checks the last variant of a kernel none of whose variants fits the device, such as a GPU's kernel on a CPU, in
- * one or two layouts of a and b. A CPU's compiler would take longer for more than that than for all other checks
- * together. tests/vendor/run.sh compiles every variant, and on a GPU all of its variants run. */
+/* Checks a kernel none of whose variants fits the device, such as a GPU's kernel on a CPU. Only its last variant runs,
+ * in one layout of a and b for gemm_mma and two for other kernels; gemm_amx also runs with bytes. More would take a
+ * CPU's compiler longer than all other checks together. tests/vendor/run.sh compiles every variant, and on a GPU all
+ * variants for GPUs run. */
 static mica_status check_foreign(mica__check *check, const mica__impl *impl, const mica__variant *variant) {
   MICA_TRY(check_group(check, impl, variant,
                        &(group_of){plain_types(impl, variant), MICA__LAYOUT_K, MICA__LAYOUT_OUTER, false, false, 0}));

@@ -62,7 +62,7 @@ bool mica__linear_fuse_epilogue(mica__epilogue_fusion *fusion) {
   return mica__linear_takes(fusion, attrs);
 }
 
-/* Makes *tensor a view of operand `at` in another shape. Leaves it as it is, NULL, if `at` is 0. */
+/* Makes *tensor a view of operand `at` in another shape. If `at` is 0, there is no operand, and *tensor stays NULL. */
 static mica_status operand(const mica__exec *exec, int64_t at, mica_shape shape, mica_tensor **tensor) {
   return at ? mica_tensor_view(exec->inputs[at], shape, NULL, 0, tensor) : MICA_OK;
 }

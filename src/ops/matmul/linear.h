@@ -1,5 +1,8 @@
-/* ops/matmul/linear.h: a product of two matrices and the steps after it: activation(scale a b + c + bias). It has no
- * builder: the compiler makes it from matmul and its users. */
+/* ops/matmul/linear.h: the op linear, a product of two matrices with the steps that follow it in one launch:
+ *
+ *   activation(scale a b + c + bias)
+ *
+ * It has no builder; the compiler makes it from matmul and matmul's users. */
 #ifndef MICA_OPS_MATMUL_LINEAR_H
 #define MICA_OPS_MATMUL_LINEAR_H
 
@@ -27,8 +30,8 @@ extern const mica__op mica__op_matmul_integer;
   X(S, REAL, activation_argument, 0, "its argument")
 MICA__ATTR_STRUCT(linear, MICA__LINEAR_ATTRS);
 
-/* True if the node can take in its user, which adds a bias or a tensor of the result's size, or applies an
- * activation, and if *attrs has neither an activation nor such an addend yet. Then notes it in *attrs. */
+/* True if the node can take in its user: the user adds a bias or a tensor of the result's size, or applies an
+ * activation, and *attrs has no activation yet, nor such an addend. Then notes the user's step in *attrs. */
 bool mica__linear_takes(const mica__epilogue_fusion *fusion, mica__linear_attrs *attrs);
 /* mica__op.fuse_epilogue of matmul and linear. */
 bool mica__linear_fuse_epilogue(mica__epilogue_fusion *fusion);

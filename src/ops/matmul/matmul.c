@@ -6,7 +6,7 @@
 
 #include <mica/ops.h>
 
-/* The first element of the operand's matrix for a leading index of the result. */
+/* The position of the first element of the operand's matrix that belongs to a leading index of the result. */
 static int64_t matrix_at(mica_shape shape, mica_shape out, const int64_t *index) {
   int64_t stride[MICA_MAX_RANK], at = 0;
   mica__row_major(shape, stride);
@@ -39,7 +39,7 @@ typedef struct batches {
   int64_t extent[MICA_MAX_RANK], stride[3][MICA_MAX_RANK]; /* of a, b and the result; 0 where broadcast */
 } batches;
 
-/* The stride of a tensor along leading dimension i of the result. */
+/* The stride of a tensor along leading dimension i of the result; 0 where it broadcasts. */
 static int64_t lead_stride(const mica_tensor *tensor, mica_shape out, int32_t i) {
   mica_shape shape = mica_tensor_shape(tensor);
   int32_t at = i - (out.rank - shape.rank);
@@ -161,7 +161,8 @@ const mica__op mica__op_matmul = {.name = "matmul",
                                   .takes_strides = 3,
                                   .takes_halves = 3};
 
-/* Computes many small matrices times one as one large product: (..., M, K) (K, N) as (... M, K) (K, N). */
+/* Computes many small matrices times one as one large product: (..., M, K) (K, N) as (rows, K) (K, N), where rows is
+ * the product of M and all extents before it. */
 static mica_value matmul_flat(const mica__op *op, mica_value a, mica_value b) {
   mica_shape shape = mica_value_shape(a);
   int32_t last = shape.rank - 1;

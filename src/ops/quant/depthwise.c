@@ -31,8 +31,8 @@ const mica__kernel_desc mica__int8_depthwise_cpu_kernel = {
 /* The work-groups per core: enough to keep cores evenly busy. */
 #define GROUPS 16
 
-/* If many filters with many taps read one channel (the first layer for waveforms), a matrix product is faster: 128
- * filters of 512 taps took 35 times as long here. */
+/* If many filters with many taps read one channel (the first layer for waveforms), a matrix product is faster: this
+ * kernel took 35 times as long for 128 filters of 512 taps. */
 #define PRODUCT_FILTERS 8
 #define PRODUCT_TAPS 32
 
@@ -41,7 +41,7 @@ bool mica__int8_is_depthwise(const mica__int8 *p) {
   return p->conv && p->depth == 1 && (d->k < PRODUCT_FILTERS || mica__product3(d->filter) < PRODUCT_TAPS);
 }
 
-/* The division of work in quant/cpu/depthwise.cl. rows: in the highest strip. */
+/* The division of work in quant/cpu/depthwise.cl. rows: rows of the strip with the most rows. */
 typedef struct cut {
   int64_t planes, strips, rows, wide, bytes;
   bool flat;
@@ -52,7 +52,7 @@ static int64_t bytes_of(const mica__conv_dims *d, int64_t rows, int64_t wide) {
   return (lines * d->stride[2] * wide + LANES) * (int64_t)sizeof(float);
 }
 
-/* The rows of the highest strip, which is the last one: all strips begin at multiples of ROWS. */
+/* The rows of the strip with the most rows. This is the last strip, because all strips begin at multiples of ROWS. */
 static int64_t highest(int64_t rows, int64_t strips) {
   return mica__ceil_div(rows / ROWS, strips) * ROWS + rows % ROWS;
 }

@@ -56,8 +56,9 @@ static const char *unable(const void *problem) {
   return NULL;
 }
 
-/* Declines unless this kernel computes fewer than 1.1 times the results of the others, dropped ones included. The
- * others take tiles of 32 pixels of an image's joined lines by 8 filters, and their inner loop is as fast. */
+/* Declines unless this kernel computes fewer than 1.1 times as many results as the other kernels would. Results that
+ * are computed and dropped count, too. The other kernels take tiles of 32 pixels of an image's joined lines by 8
+ * filters, and their inner loop is as fast. */
 static const char *decline(const mica__task *task) {
   const mica__int8 *p = problem_of(task);
   const char *reason = mica__exec_declines(p->exec, task, &mica__int8_filters_kernel);

@@ -37,7 +37,8 @@ typedef struct operand {
 
 static bool is_byte(mica_dtype dtype) { return dtype == MICA_I8 || dtype == MICA_U8; }
 
-/* True if the type holds every value of the zero point: it is cast from the type, or known. */
+/* True if the type certainly holds every value of the zero point: it is cast from this type, or its values are known
+ * and fit. */
 static bool fits_in(const mica_graph *graph, int32_t zero, mica_dtype dtype) {
   double low = dtype == MICA_I8 ? -128 : 0, high = dtype == MICA_I8 ? 127 : 255, number = 0;
   for (;;) {
@@ -440,7 +441,7 @@ bool mica__int8_match_conv(const mica__match *match, int32_t root, int32_t *inpu
 
 /* --- pooling --- */
 
-/* True if a number divided by the scale is that number again after it was multiplied by it, but for rounding. */
+/* True if a number that is multiplied by the scale and then divided by it stays the same, but for rounding. */
 static bool is_ordinary(const mica_graph *graph, int32_t scale) {
   double number = 1;
   return !scale || (mica__pattern_number(graph, scale, &number) && number > 1e-30 && number < 1e30);

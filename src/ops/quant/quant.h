@@ -7,10 +7,11 @@
 #include <mica/quant.h>
 
 /* quantize (x, scale, zero), all of one floating dtype, gives integers; dequantize (q, scale, zero) has an f32 zero, or
- * f64 if the result is f64. Both are pointwise and broadcast. They are not folded, so that integer ops find them around
- * constants. */
+ * f64 if the result is f64. Both are pointwise and broadcast. Constant folding does not remove them, so that match.c
+ * finds them even if their operands are constant. */
 extern const mica__op mica__op_quantize, mica__op_dequantize;
-/* nibble (bytes, which): the low nibble if `which` is 0, the high one if it is 1. mica__unpack4 is a reshape of it. */
+/* nibble (bytes, which): the low nibble if `which` is 0, the high one if it is 1. mica__unpack4 adds this node and
+ * reshapes the result. */
 extern const mica__op mica__op_nibble;
 /* Unpacks two elements per byte, low nibble first, along the last axis, to I8 or U8. */
 mica_value mica__unpack4(mica_value x, mica_dtype dtype);

@@ -33,7 +33,7 @@ static mica_status infer_nibble(const mica__type *inputs, int32_t input_count, v
   return broadcast(inputs, input_count, &out->shape);
 }
 
-/* Like a device: the quotient is rounded to the type before it is rounded to an integer. */
+/* Rounds as a device does: the quotient to f32 or f64 first, and then to an integer. */
 static double scalar_quantize(const double *inputs, const void *attributes) {
   const mica__quantize_attrs *attrs = attributes;
   double quotient = attrs->wide ? inputs[0] / inputs[1] : (double)((float)inputs[0] / (float)inputs[1]);
@@ -142,10 +142,11 @@ static bool range_of(const char *op, mica_value x, const mica_quantize_config *c
 
 static bool is_packed(const range *r) { return r->bits == 4 && mica_dtype_size(r->dtype) == 1; }
 
-/* x with its scale and zero point in shapes that broadcast to it. Whole blocks become an additional axis. */
+/* x with its scale and zero point in shapes that broadcast to x. If blocks divide the axis evenly, the axis of x is
+ * split into two: the blocks, and the elements of a block. */
 typedef struct beside {
-  mica_value x, scale, zero; /* zero may be null */
-  mica_shape back;           /* of the result, where `divided` */
+  mica_value x, scale, zero; /* zero.graph is NULL if there is no zero point */
+  mica_shape back;           /* the shape of the result, if the axis was split */
   bool divided;
 } beside;
 
@@ -155,14 +156,15 @@ static int64_t count_of(mica_shape shape) {
   return count;
 }
 
-/* x's shape for reshape, which copies open dimensions. */
+/* Returns the shape as an argument of mica_reshape, which copies each open dimension from its operand. */
 static mica_shape as_it_is(mica_shape shape) {
   for (int32_t i = 0; i < shape.rank; i++)
     if (shape.dim[i] == MICA_DYNAMIC) shape.dim[i] = MICA__COPY_DIM(i);
   return shape;
 }
 
-/* Repeats one number per block for each of its elements. */
+/* Repeats the numbers of `part`, one per block, for each element of the block. `own` is the shape of part. The result
+ * has `extent` elements along the axis; the last block may be shorter. */
 static mica_value repeated(mica_value part, mica_shape own, int32_t axis, int64_t block, int64_t extent) {
   mica_shape apart = {0}, each = {0}, wide = own;
   for (int32_t i = 0; i < own.rank; i++) {
@@ -175,7 +177,8 @@ static mica_value repeated(mica_value part, mica_shape own, int32_t axis, int64_
   return mica_slice(mica_reshape(mica_expand(mica_reshape(part, apart), each), wide), axis, 0, extent, 1);
 }
 
-/* If blocks divide the axis evenly they become an axis of x; else their numbers are repeated per element. */
+/* Makes the scale and zero point of each block broadcast to x. If blocks divide the axis evenly, the axis is split into
+ * two; otherwise the scale and zero point are repeated for each element. Returns false if it records an error. */
 static bool divide(const char *op, int32_t axis, int64_t block, beside *b) {
   char ts[MICA_SHAPE_TEXT], tx[MICA_SHAPE_TEXT];
   mica_shape x = mica_value_shape(b->x), own = mica_value_shape(b->scale), want = x;
@@ -251,8 +254,8 @@ static bool types_fit(const char *op, const beside *b) {
   return false;
 }
 
-/* Shapes scale and zero to broadcast to x. False if it records an error, or if x or scale is null, whose error is
- * recorded already. */
+/* Shapes scale and zero to broadcast to x. Returns false if it records an error, or if x or scale is null; a null value
+ * has recorded its error already. */
 static bool lay(const char *op, const mica_quantize_config *config, beside *b) {
   char ts[MICA_SHAPE_TEXT], tz[MICA_SHAPE_TEXT];
   int64_t axis = config->axis;
@@ -357,7 +360,8 @@ mica_value mica_dequantize(mica_value x, mica_value scale, mica_value zero, cons
   return mica__graph_mark(y, "dequantize", (mica_value[]){b.divided ? x : b.x, scale, zero}, 3, numbers, 4);
 }
 
-/* Returns the scale, with its gradient multiplied by 1 / sqrt(elements per scale * most). */
+/* Returns the scale. Its gradient is multiplied by 1 / sqrt(most * elements of x per scale), as in Esser et al.:
+ * Learned Step Size Quantization, ICLR 2020. */
 static mica_value gradient_scaled(mica_value x, mica_value scale, double scales, double most) {
   mica_value count = mica_cast(mica__count_along(x, MICA_ALL_AXES), mica_value_dtype(scale));
   mica_value part = mica_mul(scale, mica_rsqrt(mica_affine(count, most / scales, 0)));
@@ -371,7 +375,7 @@ mica_value mica_fake_quantize(mica_value x, mica_value scale, const mica_quantiz
   if (!config) config = &plain;
   if (!x.graph || !scale.graph || !range_of("fake_quantize", x, config, &r)) return (mica_value){0};
   if (!is_floating("fake_quantize", x) || !lay("fake_quantize", config, &b)) return (mica_value){0};
-  /* In 16 bits the rounding error could not be added back exactly. */
+  /* Computes in f32 or f64: in a 16-bit type, the rounding error could not be added back exactly. */
   b.x = mica__widen(b.x);
   b.scale = mica_cast(b.scale, mica_value_dtype(b.x));
   /* Counts the scales that the caller gave: b.scale has one for each index of the axis if blocks do not divide it

@@ -9,9 +9,13 @@
 
 #include <math.h>
 
-/* weights (x, q, scale, zero): x (.., m, k) and scale f32; q bytes (n, k), or (k, n), or nibbles (n, k / 2); zero f32
- * or absent. There is one scale and zero point, or one per column, or one per column and group of k, in q's order. The
- * operands of the fused steps after the product follow, as in ops/matmul/linear.h. */
+/* weights (x, q, scale, zero): the product of x (.., m, k), in f32, and dequantized weights.
+ *
+ *    q      bytes (n, k) or (k, n), or nibbles (n, k / 2)
+ *    scale  f32: one number, one per column, or one per column and group of k, in the order of q
+ *    zero   like scale, or absent
+ *
+ * The operands of the fused steps after the product follow, as in ops/matmul/linear.h. */
 enum { X, Q, SCALE, ZERO, OPERANDS = ZERO + 3 };
 
 #define WEIGHTS_ATTRS(X, S)                                                                                            \
@@ -51,7 +55,7 @@ static int64_t count_of(mica_shape shape) {
   return count;
 }
 
-/* The sizes of a problem, from its operands' types. */
+/* x is (m, k) and the dequantized weights are (k, n). Each column of weights has `groups` groups, each with a scale. */
 typedef struct sizes {
   int64_t m, n, k, groups;
 } sizes;
@@ -150,7 +154,8 @@ static mica_status pack(const mica__exec *exec, const mica__weights_attrs *attrs
   return mica__int8_pack_matrix(exec, queue, &m, *packed, NULL);
 }
 
-/* Packs scales or zero points into panels and adds `lift`; *panels stays NULL if they are absent. */
+/* Packs scales or zero points into panels and adds `lift` to each number. If the operand is absent, *panels stays
+ * NULL. */
 static mica_status pack_part(const mica__exec *exec, const mica__weights_attrs *attrs, const sizes *s, int32_t operand,
                              float lift, mica_tensor **panels) {
   if (!(attrs->present >> operand & 1)) return MICA_OK;
@@ -187,7 +192,7 @@ static void push_epilogue(const mica__exec *exec, const mica__weights_attrs *att
 /* All operands except x, in panels. */
 typedef struct panels {
   mica_tensor *weights, *scales, *zeros;
-  float lift; /* what was added to weights */
+  float lift; /* added to signed weights to make them unsigned, and to zero points */
 } panels;
 
 typedef struct problem {
@@ -310,9 +315,9 @@ static int32_t behind_shapes(const mica_graph *graph, int32_t id) {
   }
 }
 
-/* True if `part`, the scales or the zero points, has one number, or one per column, or one per column and group of
- * k. *group: the values along k of such a group, 0 for all. `whole` is q's shape, or q's with its axis k divided
- * into groups. */
+/* Returns true if `part` (the scales or the zero points) has one number, one per column, or one per column and group of
+ * k. Sets *group to the number of values along k per group, or to 0 if there are no groups. `whole` is the shape of the
+ * dequantized weights, whose axis k may be divided into groups (rank 3). */
 static bool find_group(const mica_graph *graph, int32_t part, mica_shape whole, bool by_k, int64_t *group) {
   mica_shape own = mica__graph_node(graph, part)->type.shape, want = whole;
   int32_t inner = by_k ? whole.rank - 2 : whole.rank - 1;
@@ -327,7 +332,8 @@ static bool find_group(const mica_graph *graph, int32_t part, mica_shape whole, 
   return mica_shape_equal(own, want);
 }
 
-/* Finds the stored bytes (with 4 bits, the bytes of nibbles) behind the operand of dequantize. */
+/* Finds the stored bytes behind the operand of dequantize and sets attrs->bits. With 4 bits a byte holds two weights.
+ * Returns 0 if the weights are neither bytes nor nibbles. */
 static int32_t stored_behind(const mica_graph *graph, int32_t id, mica__weights_attrs *attrs) {
   id = behind_shapes(graph, id);
   const mica__node *node = mica__graph_node(graph, id);
@@ -338,8 +344,8 @@ static int32_t stored_behind(const mica_graph *graph, int32_t id, mica__weights_
   return behind_shapes(graph, node->inputs[0]);
 }
 
-/* One pass over the weights serves 4 rows. With two passes bytes are no faster than f32, and with three passes
- * nibbles are not either: 4096 x 4096 on two cores of a Zen 4, 2026-11-25. */
+/* One pass over the weights computes 4 rows. Two passes with bytes, or three with nibbles, are no faster than f32 (4096
+ * x 4096 on two cores of a Zen 4, 2026-11-25). */
 static int64_t most_rows(int64_t bits) { return bits == 8 ? 4 : MICA_QUANT_ROWS / 2; }
 
 static bool match_weights(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attributes) {

@@ -18,11 +18,13 @@ static const mica__variant variants[] = {MICA__TILES_VARIANTS(MICA__GEMM_EPILOGU
 const mica__kernel_desc mica__gemm_amx_kernel = {MICA__KERNEL("gemm_amx", "matmul/cpu/amx.cl", params, variants)};
 
 #define SIDE MICA__TILES_SIDE
-/* A group reads at most this many panels of A and of B together: their words stay in a second-level cache of 2 MB. */
+/* A group multiplies at most ROWS panels of A by COLUMNS panels of B at a time. These panels stay in a second-level
+ * cache of 2 MB. */
 #define ROWS 4
 #define COLUMNS 8
-/* A group packs at most this many bytes of B for itself (half of that cache), and does so only if the cores are then
- * busy for at least this share of the time: there are fewer groups, because each takes all rows of A. */
+/* MOST_PACKED: the most bytes of B that a group packs for itself, half of that cache. LEAST_BUSY: groups pack for
+ * themselves only if the cores are then busy for at least this share of the time. Each such group takes all rows of A,
+ * so there are fewer groups, and some cores may be idle. */
 #define MOST_PACKED (1 << 20)
 #define LEAST_BUSY 0.85
 /* With fewer rows, or fewer values along k, tiles are mostly padding. */
@@ -73,7 +75,8 @@ typedef struct rows {
   int64_t batch, panel, chunk, row;
 } rows;
 
-/* True if a's rows are whole words and whole panels as they lie: tiles then load as fast as from packed rows. */
+/* True if a's rows already consist of whole words and whole panels, so that tiles load from them as fast as from packed
+ * rows. */
 static bool lies_well(const mica__gemm *gemm) {
   const mica__matrix *a = &gemm->a;
   int64_t per = per_word(gemm);
@@ -99,10 +102,13 @@ static int64_t block_of(int64_t panels, int64_t most, int64_t others, int64_t wa
   return most;
 }
 
-/* The number of panels of B that a group packs for itself and multiplies by all of A. 0, so that a launch before
- * packs B, if cores would be idle or a panel is too large, if B is constant or shared by several batches, or if it
- * is adjacent along no dimension. Otherwise it pays, because packing on one core and reading on another costs as
- * much as the multiplication. */
+/* The number of panels of B that a group packs for itself and multiplies by all of A. This saves time, because packing
+ * on one core and reading on another costs as much as the multiplication. 0 if a launch before should pack B, in any of
+ * these cases:
+ *
+ * - cores would be idle (LEAST_BUSY), or a panel is too large (MOST_PACKED)
+ * - B is constant, or several batches share it
+ * - neither the rows nor the columns of B have adjacent elements */
 static int64_t own_columns(const mica__gemm *gemm, int64_t units) {
   const int64_t wide = mica__ceil_div(gemm->n, SIDE), bytes = 4 * SIDE * cut_of(gemm).steps;
   const bool changes = !(gemm->constant & 2) && (gemm->batches == 1 || gemm->b.batch != 0);

@@ -14,11 +14,11 @@ static const mica__variant pack_variants[] = {MICA__VARIANT("any", MICA__ON_ANY,
 const mica__kernel_desc mica__gemm_amx_pack_kernel = {
     MICA__KERNEL("gemm_amx_pack", "matmul/cpu/amx_pack.cl", pack_params, pack_variants)};
 
-/* A group of the packing kernel takes SHARE panels and, of each, LENGTH words of columns, or the most words of rows
- * that are whole chunks and no more than LENGTH (cl/matmul/cpu/amx_pack.cl). */
+/* A group of the packing kernel takes SHARE panels. In each it packs LENGTH words or, if ROWS is 1, all whole chunks
+ * that fit in LENGTH words (cl/matmul/cpu/amx_pack.cl). */
 #define SHARE 8
 #define LENGTH 32
-/* The matrices that the kernel packs together with ACROSS. */
+/* The number of matrices that the kernel packs together if ACROSS is 1. */
 #define LANES 16
 /* The most words that a tile takes along k. */
 #define MOST_WORDS 16

@@ -8,8 +8,8 @@
 
 #define MICA__TILES_SIDE 32
 
-/* MICA__TILES_PARAM is a row in the table of parameters of a kernel that uses the matrix unit; MICA__TILES_VARIANTS are
- * its two variants: the arguments are the values of the parameters above that row, and parameters below it are 0. No
+/* MICA__TILES_PARAM is a parameter of a kernel that uses the matrix unit. MICA__TILES_VARIANTS gives the kernel's two
+ * variants. Its arguments are the values of the parameters before MICA__TILES_PARAM; parameters after it get 0. No
  * device chooses the emulation; only checks run it. */
 #define MICA__TILES_PARAM MICA__CASE("MICA_HAS_AMX", "1 the instructions, 0 an emulation", 1, 0)
 #define MICA__TILES_VARIANTS(...)                                                                                      \
@@ -34,15 +34,15 @@ typedef struct mica__tiles_cut {
 /* per: elements per word. */
 mica__tiles_cut mica__tiles_cut_of(int64_t k, int64_t per);
 
-/* The matrices to pack, of `outer` rows (rows true: of A) or columns (of B) by k. batch, outer_step and k_step are
- * in elements; per is the number of elements in a word. */
+/* The matrices to pack: each has `outer` rows of A (rows true) or columns of B, with k elements. batch, outer_step and
+ * k_step are strides in elements; per is the number of elements in a word. */
 typedef struct mica__tiles_operand {
   const mica_tensor *tensor;
   bool rows;
   int64_t per, batches, batch, outer, outer_step, k, k_step;
 } mica__tiles_operand;
-/* Queues the launch that packs. *packed, NULL before the call, becomes the workspace that it fills, which the caller
- * destroys, also after an error. */
+/* Queues the launch that packs. *packed must be NULL before; it becomes the workspace that the launch fills. The caller
+ * destroys it, also after an error. */
 mica_status mica__tiles_pack(mica_queue *queue, const mica__tiles_operand *operand, mica__tiles_cut cut,
                              mica_tensor **packed);
 

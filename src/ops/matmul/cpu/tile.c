@@ -28,13 +28,17 @@ static const mica__kernel_param params[] = {
     MICA__CASE("BLOCK", "block type of b; 0: none", MICA_BLOCK_NONE, MICA__BLOCK_TYPES),
 };
 
-/* Order matters: the first variant that suits is taken, else the last. A variant of fewer than NARROW columns suits
- * only a D that has no more columns than it. One of fewer than TALL rows suits only a D that has no more rows than
- * it. Of the rest, a variant of WIDE columns suits only cores with wide_tiles (runtime/core_model.h), for a D that
- * has its columns and more than WIDE_M rows and whose B is not best read once (reads_once). Sixteen sums in
- * registers hide the latency of a fused multiply-add on every AVX-512 machine; with 8 rows the broadcasts of A fit
- * beside the loads of B, and taller tiles measured no faster. If there are only sixteen shorter registers, twelve
- * hold sums. */
+/* Order matters: the first variant that suits is taken, else the last.
+ *
+ * - A tile of fewer than NARROW columns suits a D with at most as many columns as the tile.
+ * - Any other tile of fewer than TALL rows suits a D with at most as many rows as the tile.
+ * - Any other tile of WIDE columns suits cores with wide_tiles (runtime/core_model.h), if D has at least WIDE columns
+ *   and more than WIDE_M rows, and B is not best read once (reads_once).
+ * - All other tiles suit every D.
+ *
+ * Sixteen sums in registers hide the latency of a fused multiply-add on every AVX-512 machine. With 8 rows the
+ * broadcasts of A fit beside the loads of B, and taller tiles measured no faster. If there are only sixteen shorter
+ * registers, twelve hold sums. */
 #define TILE(label, bytes, ...)                                                                                        \
   MICA__VECTOR_VARIANT(label, bytes, MICA__GEMM_EPILOGUE_VALUES, MICA_F32, MICA_F32, 3, 3, 0, 0, __VA_ARGS__)
 #define TALL 6
@@ -79,13 +83,14 @@ static int32_t value(const int32_t *values, const char *macro) {
 #define BLOCK_N 1024
 static int64_t block_m(const mica__core_model *core) { return core->l2_floats / 4 / BLOCK_K; }
 #define IN_PLACE_K 512
-/* The length of blocks of K where a single tile of rows reads packed panels: long runs of memory, and still parts of
- * a sum, which round less. 2048 products in one sum are 9 units in the last place off, in four parts 4. */
+/* The length of blocks of K if a single tile of rows reads packed panels. Blocks are long so that memory is read in
+ * long runs. They are not the whole of K, because a sum in parts rounds less: a sum of 2048 products is 9 units in the
+ * last place off, or 4 if it is added in four parts. */
 #define LONG_K 512
 #define IN_PLACE_M 128
-/* With one batch, a D of more rows than this is cut into an even number of blocks of rows. One of fewer rows is
+/* With one batch, a D of more than UNCUT_M rows is cut into an even number of blocks of rows. A D of fewer rows is
  * first a single block, so that one group reads B once, unless B is read in place for a k of at most short_depth.
- * choose_blocks then cuts it further only if nothing is packed. */
+ * choose_blocks cuts this block further only if nothing is packed. */
 #define UNCUT_M 64
 /* Blocks of a B that is read only once: short in K, so that rows are read in long runs and sums stay in the first level
  * cache. */
@@ -134,7 +139,7 @@ static const mica__variant *choose_variant(const mica__gemm *gemm, const mica_de
 #define ONCE_WORK 64.0e6
 #define ONCE_FLOATS 16.0e6
 
-/* The number of elements of B, in all batches that have their own. */
+/* The number of elements of B in all batches; if all batches share B, its elements count once. */
 static double b_floats(const mica__gemm *gemm) {
   return (double)gemm->k * (double)gemm->n * (double)(gemm->b.batch ? gemm->batches : 1);
 }
@@ -170,13 +175,15 @@ static int64_t groups_of(const mica__gemm *gemm, const plan *p) {
   return mica__ceil_div(gemm->m, p->mc) * mica__ceil_div(gemm->n, p->nc) * gemm->batches;
 }
 
-/* True if the last of the blocks of this size would be less than a quarter of one, so that other units wait. */
+/* True if the last block would be less than a quarter of the others, so that some compute units would wait for
+ * others. */
 static bool leaves_sliver(int64_t count, int64_t block) { return count % block && count % block < block / 4; }
 
 /* The multiply-adds that take as long as packing one element. */
 #define PACKING 24
 
-/* The time at which the last unit ends, in multiply-adds, if one unit begins at once and the others after waking up. */
+/* The time at which the last compute unit ends, in multiply-adds. One unit begins at once, the others after
+ * `waking`. */
 static double end_of(const mica__gemm *gemm, const plan *p, int64_t units, double waking) {
   int64_t packed = (p->a_form == PACKED_HERE ? p->mc : 0) + (p->b_form == PACKED_HERE ? p->nc : 0);
   double group = (double)(p->mc * p->nc + PACKING * packed) * (double)gemm->k, end = INFINITY;
@@ -198,7 +205,7 @@ static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device
   p->kc = once ? ONCE_K : in_place ? IN_PLACE_K : core->l1_floats / p->nr;
   /* Sums of products of bytes are exact in float only up to 258 products (u8). */
   if (gemm->epilogue.acc == MICA_I32) p->kc = mica__min(p->kc, BLOCK_K);
-  /* If B is in blocks, a panel consists of whole ones. */
+  /* If B is stored in quantised blocks, a step along K covers at least one whole block. */
   if (gemm->block) p->kc = mica__max(p->kc, mica_block_elements(gemm->block));
   p->kc_a = once ? p->kc : p->a_form == PACKED_HERE ? mica__max(p->kc, BLOCK_K) : mica__max(gemm->k, 1);
   /* A single tile of rows reads a panel once, in long runs. */
@@ -309,8 +316,8 @@ static size_t partial_bytes(const mica__gemm *gemm, const plan *p) {
   return (size_t)(p->splits * gemm->batches * gemm->m * gemm->n) * mica_dtype_size(gemm->epilogue.acc);
 }
 
-/* Adds the arguments that the kernel's EPILOGUE says: D, and partial sums, bias and numbers of the epilogue where it
- * reads them. */
+/* Adds the arguments that the kernel takes for its value of EPILOGUE: D or the partial sums, then as much of the
+ * epilogue (bias, numbers) as the kernel reads. */
 static void add_results(mica__launch *launch, const mica__gemm *gemm, const plan *p, mica_buffer *partial) {
   if (p->epilogue == 0) {
     if (p->own_partial)
@@ -372,8 +379,9 @@ static mica_status launch_with_partial(mica_queue *queue, const mica__gemm *gemm
   return status;
 }
 
-/* Puts the panels in place of the operand's tensor, and their batch stride in place of its own, unless that is 0.
- * The other strides are left as they were: the kernel does not use them. The caller destroys *packed. */
+/* Replaces the operand's tensor by its packed panels, and its batch stride, unless it is 0, by the stride between the
+ * panels of two batches. The other strides stay as they were, because the kernel does not use them. The caller destroys
+ * *packed. */
 static mica_status prepack(mica_queue *queue, const mica__gemm *gemm, mica__panels panels, mica__matrix *operand,
                            mica_tensor **packed) {
   panels.tensor = operand->tensor;

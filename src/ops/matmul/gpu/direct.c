@@ -11,8 +11,8 @@ static const mica__variant variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, MICA
 const mica__kernel_desc mica__gemm_direct_kernel = {
     MICA__KERNEL("gemm_direct", "matmul/gpu/direct.cl", params, variants)};
 
-/* The kernel takes products with a side of at most SMALL_SIDE elements, a quarter of a side of gemm_gpu's smallest
- * tile, or with a k so short that a tile in local memory would hardly be reused. */
+/* The kernel takes products with m or n at most SMALL_SIDE (a quarter of the side of gemm_gpu's smallest tile), or with
+ * k at most SMALL_DEPTH: with so short a k, a tile in local memory would hardly be reused. */
 #define SMALL_SIDE 8
 #define SMALL_DEPTH 8
 

@@ -13,9 +13,9 @@ static const mica__kernel_param tile_params[] = {
     MICA__CASE("SPLIT_K", "1: partial sums for gemm_splitk", 0, 1),
 };
 
-/* The values keep the multiply-adds busiest in a model of the schedulers that reads the machine code; a work-item with
- * fewer sums reads more local memory. AMD's variant has 256 multiply-adds and 4 waves per SIMD (gfx90a). On Intel 8
- * work-items share the 4 KiB of a thread: 16 sums. */
+/* A model of the GPUs' schedulers, which reads the machine code, chose the values that keep the multiply-add units
+ * busiest. A work-item with fewer sums reads more local memory. AMD's variant has 256 multiply-adds and 4 waves per
+ * SIMD (gfx90a). On Intel 8 work-items share the 4 KiB of a thread's registers, so each has 16 sums. */
 #define TILES(...) .classes = MICA__ON_GPU, .values = {MICA__GEMM_VALUES, __VA_ARGS__, 8, 0}
 #define VENDOR(name) .vendors = 1u << MICA_VENDOR_##name
 #define NOT_INTEL .vendors = ~(1u << MICA_VENDOR_INTEL)
@@ -140,7 +140,7 @@ static mica_status launch_splitk(mica_queue *queue, const mica__task *task) {
   const plan *p = plan_of(task);
   mica_buffer *partial = NULL;
   if (!p->variant) return fail_unfit();
-  /* If it must run although nothing is worth splitting: two parts; one may be empty. */
+  /* gemm_splitk may have to run although splitting does not pay. It makes two parts then, and one may be empty. */
   int64_t splits = p->splits < 2 ? 2 : p->splits;
   MICA_TRY(mica__workspace_create(queue, partial_bytes(gemm, splits), &partial));
   mica_status status = launch_tiles(queue, gemm, p->variant, splits, partial, 0);

@@ -36,8 +36,9 @@ static const char *unsuited(const mica__gemm *gemm) {
              : NULL;
 }
 
-/* Copies in the background take 16 adjacent bytes. Without these each element is read alone, and gemm_gpu's f32
- * arithmetic is faster. For bytes the only alternative is gemm_naive, so they are taken anyway. */
+/* Copies in the background take 16 adjacent, aligned bytes. If rows do not consist of such pieces, each element is read
+ * alone, and gemm_gpu's f32 arithmetic is faster. Matrices of bytes are taken in any case, because the only alternative
+ * is gemm_naive. */
 static const char *decline_pieces(const mica__gemm *gemm) {
   mica_dtype type = mica_tensor_dtype(gemm->a.tensor);
   if (type == MICA_I8) return NULL;
