@@ -111,7 +111,7 @@ static mica_status grad_cast(const mica__grad *grad) {
   return MICA_OK;
 }
 
-/* Casts to floating types do not round, as in all references. */
+/* The reference does not round casts to floating types, because all references compute in double. */
 static double scalar_cast(const double *inputs, const void *attrs) {
   const mica__cast_attrs *types = attrs;
   bool floating = mica_dtype_kind_of(types->to) == MICA_DTYPE_KIND_FLOAT;

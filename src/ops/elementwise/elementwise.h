@@ -1,5 +1,5 @@
-/* ops/elementwise/elementwise.h: the attributes of pointwise ops, mica__<op>_attrs: one or two doubles, named in
- * elementwise.def. */
+/* ops/elementwise/elementwise.h: the structs mica__<op>_attrs with the attributes of pointwise ops. Each has one or two
+ * doubles, whose names are in elementwise.def. */
 #ifndef MICA_OPS_ELEMENTWISE_ELEMENTWISE_H
 #define MICA_OPS_ELEMENTWISE_ELEMENTWISE_H
 

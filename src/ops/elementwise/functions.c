@@ -1,5 +1,6 @@
 /* The doctor's check of the functions that generated kernels call: built-in ones and those in common/math.clh. In a
- * driver's vector function one element may spoil another: PoCL 3.1's sine was wrong beside 1e8. */
+ * driver's vector function one element may spoil another: PoCL 3.1's sine of an element was wrong if another element of
+ * the vector was 1e8. */
 #include "ir/op.h"
 #include "ops/common/tolerance.h"
 #include "ops/elementwise/pointwise.h"
@@ -18,8 +19,8 @@ static const mica__kernel_desc functions_kernel = {
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 
-/* In the kernel's order. ulps: the error in units of the last place, as stated in math.clh, with 2 for a division, or
- * as OpenCL 1.2 allows (section 7.4). */
+/* The functions in the kernel's order. ulps: the error that is allowed, in units in the last place. math.clh states it
+ * (a division there adds 2), and for built-in functions OpenCL 1.2 (section 7.4). */
 static const struct {
   const char *name;
   double (*reference)(double x);
@@ -54,7 +55,7 @@ static mica_status check_function(mica__check_group *group, const mica__variant 
   for (int64_t i = 0; status == MICA_OK && i < x->count; i++) {
     const double exact = functions[f].reference(x->values[i]);
     want[i] = (double)(float)exact;
-    /* A subnormal result may be 0. */
+    /* 2^-126 more: a device may flush a subnormal result to 0. */
     bound[i] = 0x1p-126 + mica__tolerance_ulps(MICA_F32, MICA_F32, functions[f].ulps, exact);
   }
   if (status == MICA_OK) status = launch(check->queue, variant, x->tensor, y.tensor, f);

@@ -35,7 +35,8 @@ static mica_status check_types(mica__check *check, const mica__kernel_desc *desc
   return mica__check_end(&group);
 }
 
-/* Lists the choices of a type parameter and returns how many there are; only f32 if the table has no such parameter. */
+/* Lists the choices of a type parameter and returns how many there are. If the kernel has no such parameter, f32 is the
+ * only choice. */
 static int type_choices(const mica__kernel_desc *desc, const char *macro, const int32_t **types) {
   static const int32_t only[] = {MICA_F32};
   int index = mica__kernel_param_index(desc, macro);
@@ -50,7 +51,7 @@ mica_status mica__pointwise_check(mica__check *check, const mica__kernel_desc *d
     for (int x = 0; x < x_count; x++)
       for (int y = 0; y < y_count; y++) {
         mica_dtype x_type = (mica_dtype)x_types[x], y_type = (mica_dtype)y_types[y];
-        /* Full checks build every pair of types once; otherwise the types are equal or one of them is f32. */
+        /* The types are equal or one of them is f32. Full checks also build every other pair, for the first variant. */
         bool near = x_type == y_type || x_type == MICA_F32 || y_type == MICA_F32;
         bool wanted = near || (check->level == MICA__CHECK_FULL && v == 0);
         if (wanted && mica__check_has_dtype(check, x_type) && mica__check_has_dtype(check, y_type))

@@ -50,7 +50,8 @@ static mica_status check_case(mica__check_group *group, const mica__variant *var
   (void)y_type;
   mica__check *check = group->check;
   mica_dtype compute = x_type == MICA_F64 ? MICA_F64 : MICA_F32;
-  /* Odd sizes add to y; even sizes write over poison in y, which must not be read. */
+  /* Odd sizes add to y. Even sizes (beta is 0) overwrite y, which holds poison: values that make the check fail if the
+   * kernel reads them. */
   const double alpha = 0.75, beta = n % 2 ? -1.25 : 0;
   mica__check_tensor x = {0}, y = {0};
   double *want = calloc((size_t)n + 1, 2 * sizeof *want), *bound = want ? want + n + 1 : NULL;

@@ -34,8 +34,8 @@ static void multiply_power(const mica_graph *graph, int32_t id, double exponent,
   for (int i = 0; p->fits && i < (int)exponent; i++) multiply(graph, id, depth, p);
 }
 
-/* Multiplies p by in[0] / in[1]. in[1] may be a number other than 0 or, once, a value, which becomes the divisor;
- * else p no longer fits. */
+/* Multiplies p by in[0] / in[1]. in[1] may be a number other than 0 or, once, a value, which becomes the divisor.
+ * Otherwise p->fits becomes false. */
 static void divide(const mica_graph *graph, const int32_t in[4], int32_t depth, product *p) {
   double n = 0;
   bool number = mica__pattern_number(graph, in[1], &n);
@@ -81,7 +81,7 @@ static product product_of(const mica_graph *graph, int32_t id) {
 }
 
 /* True if the node adds a number to a value or subtracts one, or multiplies or divides a value by a number. *l then
- * includes this, and *id becomes that value. */
+ * includes the number, and *id becomes the value. */
 static bool peel(const mica_graph *graph, int32_t *id, line *l) {
   int32_t in[4];
   double n = 0;
@@ -134,7 +134,7 @@ static bool match_gate(const mica__match *match, int32_t root, gate_is *is, int3
   return false;
 }
 
-/* 1 + e^-x */
+/* True if the node is 1 + e^-x. */
 static bool is_logistic_divisor(const mica_graph *graph, int32_t x, int32_t id) {
   int32_t in[4];
   line sum = line_of(graph, id);

@@ -4,7 +4,8 @@
 
 #include <mica/loss.h>
 
-/* The smallest 1 - p whose power is differentiated. */
+/* If gamma is not 0, 1 or 2, powers are computed by logarithms; 1 - p_t then counts as at least this, so that its
+ * logarithm is finite. */
 #define LEAST 1e-7
 
 static mica_value power(mica_value x, double gamma) {
@@ -50,7 +51,7 @@ mica_value mica_binary_focal(mica_value logits, mica_value target, const mica_bi
                             MICA_LOSS_REDUCTION_NONE + 1))
     return (mica_value){0};
   mica_value z = mica__widen(logits), t = mica__widen(target), p = mica_sigmoid(z);
-  /* 1 - p_t and alpha_t are linear in the target. */
+  /* rest is 1 - p_t and weight is alpha_t; both are linear in the target. */
   mica_value rest = mica_add(p, mica_mul(t, mica_affine(p, -2, 1)));
   mica_value weight = config->alpha < 0 ? mica__number(t, 1) : mica_affine(t, 2 * alpha - 1, 1 - alpha);
   if (gamma != 2 && gamma != 1 && gamma != 0) rest = mica_maximum(rest, mica__number(rest, LEAST));

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <mica/loss.h>
 
-/* The smallest squared sine whose root is differentiated. */
+/* A squared sine counts as at least this: the gradient of the root is infinite at 0. */
 #define LEAST_SQUARE 1e-6
 /* Added to the square of a length before dividing by it. */
 #define LEAST_LENGTH 1e-12

@@ -32,9 +32,8 @@ static mica_value along_classes(mica_value values, int32_t rank) {
   return values;
 }
 
-/* Returns the target as probabilities. Of class indices, ignored ones get zeros, and *used, (N, 1, ...), is 0 for
- * them and 1 for all others; null if the config ignores none. A floating target has probabilities already, and none
- * are ignored. */
+/* Returns the target as probabilities, which a floating target already is. With class indices, if the config ignores
+ * one, its elements get zeros, and *used, (N, 1, ...), is 0 for them and 1 for all others. Otherwise *used is null. */
 static mica_value shares_of(mica_value p, mica_value target, const mica_dice_config *config, mica_value *used) {
   const mica_dtype dtype = mica_value_dtype(target);
   const mica_shape shape = mica_value_shape(p);
@@ -84,9 +83,10 @@ static mica_value is_class(mica_value index, mica_value like) {
   return mica_cast(mica_equal(mica__insert_axis(index, 1), classes), MICA_F32);
 }
 
-/* Counts elements for each class, as (C): in *both if target and prediction agree on the class; in *all those of the
- * class in the target plus those in the prediction. Elements whose target is not a class do not count. False if an
- * operand is null, or if the logits have no axis 1, no classes or an unknown number of them. */
+/* Counts elements for each class, as (C). *both: elements that have the class in both target and prediction. *all:
+ * elements that have it in the target plus elements that have it in the prediction. Elements whose target is not a
+ * class do not count. False if an operand is null, or if the logits have no axis 1, no classes or an unknown number of
+ * them. */
 static bool count_regions(mica_value logits, mica_value target, mica_value *both, mica_value *all) {
   if (!logits.graph || !target.graph || mica_value_shape(logits).rank < 2 || mica_value_shape(logits).dim[1] < 1)
     return false;

@@ -36,7 +36,7 @@ mica_value mica_batch_norm(mica_value x, mica_value scale, mica_value bias, mica
   if (!mean.graph || !variance.graph) return (mica_value){0};
   if (!mica__epsilon_is_right("batch_norm", x, epsilon)) return (mica_value){0};
   if (!mica__has_channels("batch_norm", x, (mica_value[]){scale, bias, mean, variance}, 4)) return (mica_value){0};
-  /* One factor and one term per channel, which a convolution before it can fuse. */
+  /* One factor and one term per channel. Fusion can move both into a convolution before the norm. */
   mica_value factor = mica_rsqrt(mica_affine(mica__widen(variance), 1, epsilon));
   if (scale.graph) factor = mica_mul(factor, mica__widen(scale));
   mica_value term = mica_neg(mica_mul(mica__widen(mean), factor));
@@ -116,8 +116,8 @@ const mica__op mica__op_batch_normalize = {.name = "batch_normalize",
                                            .view = mica__view_passed,
                                            .shape_only = (1u << 6) - 2};
 
-/* Computes mean and variance from reading x once: sums of d = x - k and d^2, where k is an element of the channel,
- * so that their difference does not cancel if the mean is far from 0. */
+/* Computes mean and variance in one pass over x, from sums of d = x - k and of d^2, where k is an element of the
+ * channel. d is small even if the mean is far from 0, so mean(d^2) - mean(d)^2 loses few digits by cancellation. */
 static void statistics(mica_value x, mica_axes axes, mica_value *mean, mica_value *variance) {
   mica__channel_attrs attrs = {0};
   for (int32_t i = 0; i < axes.count; i++) attrs.axes |= 1u << axes.axis[i];
@@ -128,7 +128,8 @@ static void statistics(mica_value x, mica_axes axes, mica_value *mean, mica_valu
   *variance = mica_maximum(*variance, mica__number(*variance, 0));
 }
 
-/* Returns z scale + bias, where z is x standardised; scale and bias may be null, and have the wide type. */
+/* Returns z scale + bias, where z is x standardised; scale and bias may be null; they have the type that mica__widen
+ * returns. */
 static mica_value normalised(mica_value x, mica_axes axes, mica_value scale, mica_value bias, double epsilon,
                              mica_value *mean, mica_value *variance) {
   mica__channel_attrs attrs = {0};
@@ -162,6 +163,8 @@ mica_value mica_batch_norm_train(mica_value x, mica_value scale, mica_value bias
   if (variance) *variance = mica_reshape(v, channels);
   return y;
 }
+
+/* --- other norms --- */
 
 mica_value mica_instance_norm(mica_value x, mica_value scale, mica_value bias, double epsilon) {
   mica_value m, v;

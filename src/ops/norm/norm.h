@@ -10,7 +10,7 @@
  * *mean and *variance keep the axes with extent 1. */
 mica_value mica__standardize(mica_value x, mica_axes axes, double epsilon, mica_value *mean, mica_value *variance);
 
-/* Returns z, which must be x standardised by `factor`, with a gradient of its own for x, which bypasses the
+/* Returns z, which must be x standardised by `factor`. The gradient of the result goes straight to x and bypasses the
  * computation of factor and mean. */
 mica_value mica__standardized(mica_value z, mica_value x, mica_value factor, mica_axes axes);
 
@@ -21,7 +21,7 @@ bool mica__view_passed(const mica__node *node, mica_shape input, mica__access *a
 /* Returns y scale + bias in x's type. scale and bias may be null, and broadcast. */
 mica_value mica__scaled(mica_value y, mica_value x, mica_value scale, mica_value bias);
 
-/* Does the same as mica_batch_norm_ranks, on any of the communicator's channels: `channel` and `channel` + 1. */
+/* Does the same as mica_batch_norm_ranks, on the communicator's channels `channel` and `channel` + 1. */
 mica_value mica__batch_norm_ranks(mica_value x, mica_value scale, mica_value bias, double epsilon,
                                   const mica_communicator *communicator, int32_t channel,
                                   mica_batch_statistics *statistics);

@@ -7,8 +7,8 @@
 
 #include <mica/nodes.h>
 
-/* Returns the sum of x over all axes but 1 and over all ranks, (C); if `count` is not null, (C + 1), with its sum
- * over ranks last. */
+/* Returns the sums of x over all axes but 1 and over all ranks, (C). If `count` is not null, its sum over ranks follows
+ * as a last element: (C + 1). */
 static mica_value sum_of_all(mica_value x, mica_axes axes, mica_value count, const mica_communicator *communicator,
                              int32_t channel) {
   mica_value own = mica_sum(x, axes, false);

@@ -72,8 +72,8 @@ PASS(log_softmax, 2)
 PASS(standardize, 3)
 PASS(rescale, 3)
 
-/* Sets *axes to those from `first` on, or to `first` alone. False after recording an error, or for a null x: x must
- * be floating, and if `alone` the axis must have elements. */
+/* Sets *axes to all axes from `first` on or, if `alone`, to `first` only. x must be floating and, if `alone`, have
+ * elements along that axis. False after recording an error, or for a null x. */
 static bool row_axes(const char *op, mica_value x, int32_t first, bool alone, mica_axes *axes) {
   int64_t axis = first;
   *axes = (mica_axes){0};

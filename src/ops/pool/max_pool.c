@@ -18,7 +18,8 @@ enum { VALUES = MICA__POOL_VALUES, INDICES = MICA__POOL_INDICES, RESULTS = MICA_
 typedef mica__pool_planes planes;
 typedef mica__pool_problem problem;
 
-/* The elements that make a work-item worthwhile, and the most bytes of local memory that it may take. */
+/* LINES_UNIT: the elements that make a work-item worthwhile. LINES_LOCAL: the most bytes of local memory that it
+ * takes. */
 #define LINES_UNIT 8192
 #define LINES_LOCAL (64 << 10)
 
@@ -164,12 +165,12 @@ static const mica__kernel_desc max_pool_grad_each = {
 static const mica__kernel_desc max_pool_grad_strips = {
     MICA__KERNEL("max_pool_grad_strips", "pool/max_pool_grad.cl", grad_strips_params, grad_strips_variants)};
 
-/* How a work-item walks over lines, in a kernel that does so. per: the lines of a work-item; 0 if the kernel cannot
- * run. */
+/* How a work-item of max_pool_lines or max_pool_grad_strips walks over lines. per: the lines of a work-item; 0 if the
+ * kernel cannot run. */
 typedef struct walk {
   int64_t per, width;
   int64_t length;              /* of a line with its padding */
-  int64_t room, margin, pitch; /* of the gradient's copy */
+  int64_t room, margin, pitch; /* of the copy of dy: lines; vectors of a line's margin; vectors of a line */
   size_t elements;             /* in local memory, of each of two arrays */
 } walk;
 
@@ -442,7 +443,7 @@ static const mica__launch_case cases[] = {
 static const mica_dtype integers[] = {MICA_I8, MICA_U8, MICA_I32, MICA_I64, MICA_U16, MICA_U32, MICA_U64};
 #define INTEGER_COUNT (sizeof integers / sizeof *integers)
 
-/* Appends the cases of floating types and, if `more`, also the cases of integers and one for each integer type. None
+/* Appends the cases of floating types and, if `more`, also the cases of integers and one for each integer type. No case
  * asks for the results in `unwanted`. Returns the new number of cases. */
 static size_t add_cases(mica__launch_case *list, size_t count, bool more, uint32_t unwanted) {
   const size_t begin = count;

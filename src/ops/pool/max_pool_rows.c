@@ -6,11 +6,13 @@
 #include "runtime/launch.h"
 #include "runtime/tensor.h"
 
-/* UNIT: the elements of x that make a work-item worthwhile. TOGETHER: the rows for which it computes columns first,
- * then windows; it takes at least this many. */
+/* UNIT: the elements of x that make a work-item worthwhile. TOGETHER: the rows of outputs that a work-item computes
+ * together. It first finds the largest element of each column of their windows, and then of each window. A work-item
+ * takes at least so many rows. */
 #define UNIT 16384
 #define TOGETHER 4
-/* LEAST: with fewer columns or outputs most lanes of a vector are empty. LEAST_SIZE: windows of two do not overlap. */
+/* LEAST: the fewest columns and outputs; with fewer, most lanes of a vector are empty. LEAST_SIZE: the fewest columns
+ * of a window; windows of two columns with stride 2 do not overlap. */
 #define LEAST 4
 #define LEAST_SIZE 3
 /* The columns and the outputs of a vector if elements are bytes. */
@@ -32,11 +34,11 @@ static const mica__pool_planes *planes_of_task(const mica__task *task) {
   return &((const mica__pool_problem *)task->problem)->p;
 }
 
-/* Returns how many columns lie between the first one of padding and the last that a window reaches, both included;
- * the kernel reads one more. */
+/* Returns the number of columns from the first one of the padding to the last one that a window reaches. The kernel
+ * reads one more. */
 static int64_t reach(const mica__pool_planes *p) { return 2 * (p->m[2] - 1) + p->windows[2].size; }
 
-/* Returns how many columns inside the plane windows reach. */
+/* Returns the number of columns in the plane, without padding, that windows reach. */
 static int64_t columns(const mica__pool_planes *p) { return mica__min(p->n[2], reach(p) - p->windows[2].pad); }
 
 static int64_t pitch(const mica__pool_planes *p) { return mica__ceil_div(reach(p) + 1, 16) * 16; }

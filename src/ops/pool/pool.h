@@ -4,8 +4,9 @@
 
 #include "ops/resample/window.h"
 
-/* Finds the windows of x's spatial axes, which are all axes from 2 on. False after recording an error: if there are not
- * one to three of them, if the configuration is NULL, or if one of its entries is not a valid window. */
+/* Finds the windows of x's spatial axes, which are all axes from 2 on. False after recording an error in any of these
+ * cases: x does not have one to three spatial axes, config is NULL, or an axis's window is not valid. False without an
+ * error for a null x. */
 bool mica__pool_windows(const char *op, mica_value x, const mica_pool_config *config, mica__resample_window windows[3]);
 /* mica__pool_windows for `sizes` outputs. If the outputs divide an axis evenly, its windows are ordinary ones. */
 bool mica__pool_adaptive_windows(const char *op, mica_value x, const int64_t *sizes, mica__resample_window windows[3]);

@@ -29,8 +29,9 @@ const mica__kernel_desc mica__reduce_rows = {MICA__KERNEL("reduce_rows", "reduce
                                              .has_room = has_room};
 const mica__kernel_desc mica__reduce_columns = {MICA__KERNEL("reduce_columns", "reduce/reduce.cl", params, variants)};
 
-/* The number of chunks into which few long rows are cut, and the fewest elements of a chunk. Chunks depend on the
- * sizes alone, not on the device's units, so that one thread and two give the same bits. */
+/* If there are few rows, each is cut into chunks, so that about WANTED_CHUNKS chunks run in parallel. A chunk has at
+ * least SMALLEST_CHUNK elements. Chunks depend only on the sizes and not on the number of compute units, so that the
+ * result has the same bits on any number of threads. */
 #define WANTED_CHUNKS 64
 #define SMALLEST_CHUNK 2048
 

@@ -13,7 +13,7 @@
 /* True if a is larger than b; a NaN is the largest. */
 static bool above(double a, double b) { return a > b || (isnan(a) && !isnan(b)); }
 
-/* Reduces n elements of x, `step` apart; *magnitude receives the sum of their absolute values. */
+/* Reduces n elements of x, `step` apart, and sets *magnitude to the sum of their absolute values. */
 static double reference(mica_reduction reduction, const double *x, int64_t n, int64_t step, double *magnitude) {
   double sum = 0, best = x[0];
   int64_t at = 0;
@@ -39,7 +39,8 @@ static void references(mica_reduction reduction, const mica__reduce_view *v, con
     }
 }
 
-/* Makes random values: for argmax whole numbers, so that maxima are equal; for the largest of floats with a NaN. */
+/* Makes random values. For argmax they are whole numbers, so that several maxima are equal. For the maximum and argmax
+ * of floats, one value is NaN if n > 3. */
 static mica_status make_input(mica__check *check, mica_reduction reduction, mica_dtype type, const mica__reduce_view *v,
                               mica__check_tensor *x) {
   int64_t count = v->outer * v->n * v->inner;
@@ -81,7 +82,7 @@ static const mica__reduce_view full[] = {
     {1, 7, 16}, {3, 129, 17}, {2, 65, 33},  {1, 5001, 10},  {2, 9001, 3},   {1, 257, 1025}, {70, 40, 1},
 };
 
-/* Checks the views that desc serves, which is one of the two kernels. */
+/* Checks a variant of desc on its views: those with inner == 1 for reduce_rows, the others for reduce_columns. */
 static mica_status check_group(mica__check *check, const mica__kernel_desc *desc, const mica__variant *variant,
                                mica_reduction reduction, mica_dtype type) {
 #define REDUCTION_TEXT(name, text) text,
@@ -101,8 +102,8 @@ static mica_status check_group(mica__check *check, const mica__kernel_desc *desc
   return mica__check_end(&group);
 }
 
-/* True for the types with which all variants are checked. The first variant is checked with every type, because how
- * a type is read does not depend on the variant. */
+/* True for the types with which every variant is checked. With other types only the first variant is checked, because
+ * loads and stores of a type do not depend on the variant. */
 static bool is_plain(mica_dtype type) { return type == MICA_F32 || type == MICA_F16 || type == MICA_I64; }
 
 static mica_status check_reduce(mica__check *check) {

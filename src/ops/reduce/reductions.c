@@ -25,8 +25,9 @@ static mica_status infer_fold(const mica__type *inputs, int32_t input_count, voi
   return infer_reduce(inputs, attrs, true, out);
 }
 
-/* A second operand adds axes to sum over: axes where it has extent 1 and the first operand has not. If extents are
- * open, the axes are found once these are known. The axes are kept. */
+/* An optional second operand sets the extents of the result. The sum then also runs over the axes where the second
+ * operand has extent 1 and the first has not. Infer runs again when open extents become known, and finds further axes
+ * then. Reduced axes stay, with extent 1. */
 static mica_status infer_sum(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   mica__reduce_attrs *given = attrs;
   if (input_count == 1) return infer_reduce(inputs, attrs, true, out);
@@ -108,7 +109,7 @@ static mica_status evaluate_argmin(const mica__eval *eval) { return evaluate_ind
 
 /* --- gradients --- */
 
-/* Reshapes a result to have its reduced axes as 1. */
+/* Reshapes a result so that its reduced axes return, with extent 1. */
 static mica_value with_axes(mica_value value, const mica__reduce_attrs *attrs, int32_t rank) {
   mica_shape to = {.rank = rank};
   int32_t k = 0;
@@ -128,7 +129,7 @@ static mica_status grad_sum(const mica__grad *grad) {
   return MICA_OK;
 }
 
-/* Equal extremes share the gradient. */
+/* If several elements equal the extreme, they share its gradient equally. */
 static mica_status grad_extreme(const mica__grad *grad) {
   mica__reduce_attrs attrs = *(const mica__reduce_attrs *)mica__attrs_of(grad->y);
   mica_value x = grad->inputs[0];
@@ -142,7 +143,7 @@ static mica_status grad_extreme(const mica__grad *grad) {
 }
 
 /* The gradient of a factor is dy times the product of the factors before it and the product of the factors after it.
- * This needs no division, so a factor may be 0. One axis only. */
+ * This needs no division, so a factor may be 0. It works for one axis only. */
 static mica_status grad_prod(const mica__grad *grad) {
   const mica__reduce_attrs *attrs = mica__attrs_of(grad->y);
   mica_value x = grad->inputs[0];
@@ -192,7 +193,7 @@ BUILDER(sum)
 BUILDER(max)
 BUILDER(min)
 
-/* Reduces one axis after another, from the last, because the gradient takes one axis. */
+/* Reduces one axis after another, from the last to the first, because grad_prod supports only one axis. */
 mica_value mica_prod(mica_value x, mica_axes axes, bool keep) {
   uint32_t set = 0;
   if (!mica__builder_axes("prod", x, axes, &set)) return (mica_value){0};
@@ -212,7 +213,7 @@ mica_value mica_prod(mica_value x, mica_axes axes, bool keep) {
 INDEX_BUILDER(argmax)
 INDEX_BUILDER(argmin)
 
-/* --- the count of what is reduced, which may be open: a function of the shape alone --- */
+/* --- the number of reduced elements, known as soon as the shape is --- */
 
 static mica_status infer_extent(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count, (void)attrs;

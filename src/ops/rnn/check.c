@@ -20,8 +20,8 @@ typedef struct layer_case {
   int64_t T, B, I, H;
   int32_t options;
   mica_dtype dtype;
-  mica_rnn_function f, g, p; /* 0: the kind's own */
-  uint32_t unwanted;         /* of the forward pass */
+  mica_rnn_function f, g, p; /* 0 for the kind's default */
+  uint32_t unwanted;         /* bits of the results that the forward pass does not write */
 } layer_case;
 
 #define KEPT (1u << MICA__RNN_SUMS | 1u << MICA__RNN_BEFORE | 1u << MICA__RNN_CELLS)
@@ -45,7 +45,8 @@ static const layer_case layers[] = {
     {MICA__RNN_PLAIN, FORWARD, 4, 5, 7, 17, BIAS, MICA_F32, 0, 0, 0, 0},
     {MICA__RNN_PLAIN, BOTH, 5, 9, 3, 67, BIAS | LENGTHS | STATES, MICA_F32, 0, 0, 0, KEPT},
     {MICA__RNN_LSTM, BOTH, 4, 5, 6, 20, BIAS | LENGTHS | STATES | PEEPHOLES, MICA_F16, 0, 0, 0, 0},
-    /* Few steps and units: in double, an h near the middle between two rounding steps may be rounded the other way. */
+    /* With BYTES the state h is rounded to bytes. The reference in double may round an h near the middle between two
+     * bytes the other way; few steps and units make that unlikely. */
     {MICA__RNN_LSTM, BOTH, 2, 2, 3, 17, BIAS | STATES | BYTES, MICA_F32, 0, 0, 0, KEPT},
     {MICA__RNN_LSTM, FORWARD, 1, 5, 3, 65, BIAS | STATES | BYTES, MICA_F32, 0, 0, 0, KEPT},
     /* Only full checks run the cases from here on. */
@@ -91,9 +92,10 @@ static void add(mica__launch_case *to, int64_t *present, int32_t k, mica_dtype d
   to->bound[to->input_count++] = bound;
 }
 
-/* Returns the number of terms for a case's tolerance, which grows with its square root. The absolute values in a row
- * of w, and in a row of r, add up to at most 1, so an error of the state does not grow from step to step: after T
- * steps it is at most T times the error of one step, whose sums have `terms` terms. */
+/* Returns the number of terms for a case's tolerance, which grows with the square root of that number.
+ *
+ * The absolute values in a row of w, and in a row of r, add up to at most 1, so an error of the state does not grow
+ * from step to step. After T steps it is at most T times the error of one step, whose sums have `terms` terms. */
 static double terms_of(const layer_case *c, int64_t terms) {
   double steps = (double)(c->T > 0 ? c->T : 1);
   return (double)terms * steps * steps;
@@ -139,7 +141,7 @@ static void backward_case(const layer_case *c, mica__rnn_attrs *attrs, mica__lau
   attrs->present = present;
 }
 
-/* Shrinks a case for a simulator; sizes remain on both sides of tiles. */
+/* Shrinks a case, because simulators are slow. Some sizes are still below those of tiles, and some above. */
 static layer_case shrunk(layer_case c) {
   if (c.T > 2) c.T = 2;
   if (c.B > 5) c.B = 5;

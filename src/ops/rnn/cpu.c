@@ -21,8 +21,9 @@ const mica__kernel_desc mica__rnn_forward_cpu_kernel = {
 const mica__kernel_desc mica__rnn_backward_cpu_kernel = {
     MICA__KERNEL("rnn_backward_cpu", "rnn/cpu/backward.cl", walk_params, walk_variants)};
 
-/* The state of this many sequences stays in a core's caches; with fewer, each pass over the weights serves fewer
- * sequences. Blocks of 8, 16 and 32 ran at 98 to 99 % of a whole batch's speed (LSTM, 256 and 512 units, Zen 4). */
+/* The most sequences per work-item. The state of 32 sequences stays in a core's caches; fewer would need more passes
+ * over the weights. Blocks of 8, 16 and 32 ran at 98 to 99 % of a whole batch's speed (LSTM, 256 and 512 units, Zen
+ * 4). */
 #define MOST_ROWS 32
 
 /* The division of a layer among work-items, and the parameter values of its kernel. */
@@ -31,18 +32,18 @@ typedef struct cut {
   int64_t vw, mr;
   int64_t rows, blocks; /* sequences per work-item, a multiple of mr; work-items per direction */
   int64_t slices, pitch;
-  int64_t planes; /* of each work-item's state */
+  int64_t planes; /* of rows x pitch numbers, in the state of a work-item */
 } cut;
 
-/* Divides a layer among work-items and sets the values of its kernel. units: the units of a slice, in vectors;
- * planes: the number of planes of a work-item's state. */
+/* Divides a layer among work-items and sets the values of its kernel. `units` is the number of vectors of units in a
+ * slice, `planes` the number of planes of a work-item's state. */
 static mica_status make_cut(const mica__exec *exec, const mica__kernel_desc *desc, const mica__rnn_layer *layer,
                             mica_dtype dtype, int64_t units, int64_t planes, cut *c) {
   const mica_device_info *device = mica_engine_device(mica__queue_engine(exec->queue));
   *c = (cut){.planes = planes};
   MICA_TRY(mica__exec_values(exec, desc, c->values));
-  /* With doubles, and with short registers, vectors have half the elements. There are also fewer short registers,
-   * which hold 8 sums. */
+  /* Doubles and short registers each halve the elements of a vector. Processors with short registers also have fewer of
+   * them, so a tile has half the sequences: its 8 sums then fit. */
   bool is_short = device->vector_bytes < MICA__LONG_VECTOR;
   c->vw = mica__kernel_value(desc, c->values, "VW") / (dtype == MICA_F64 ? 2 : 1) / (is_short ? 2 : 1);
   c->mr = layer->B == 1 ? 1 : mica__kernel_value(desc, c->values, "MR") / (is_short ? 2 : 1);
@@ -90,8 +91,8 @@ static mica_status packed_tensor(mica_queue *queue, const mica__rnn_layer *layer
   return mica__workspace_tensor(queue, mica__rnn_compute(dtype), MICA_SHAPE(layer->D, c->slices, k, columns), packed);
 }
 
-/* Returns the prologue's queue if all these operands are constant, so that weights are packed once; else the
- * launch's queue. */
+/* Returns the prologue's queue, whose work runs once before the first run, if all these operands are constant.
+ * Otherwise returns the launch's queue. */
 static mica_queue *packing_queue(const mica__exec *exec, uint32_t operands) {
   return exec->prologue && (exec->constant & operands) == operands ? exec->prologue : exec->queue;
 }

@@ -16,7 +16,8 @@ static const mica__kernel_param params[] = {
     MICA__INT("KT", "terms in local memory at a time", 16, 32, 64),
     MICA__INT("REQD_SUBGROUP", "work-items of an Intel thread, 0 for the compiler's choice", 0, 8, 16, 32),
 };
-/* Effectively one variant: they differ only in an option for Intel's compiler, so checking either checks both. */
+/* Two entries for one variant: they differ only in REQD_SUBGROUP, an option for Intel's compiler, so checking either
+ * checks both. */
 #define ON(vendors_of) .classes = MICA__ON_GPU, .vendors = vendors_of
 static const mica__variant variants[] = {
     {.name = "gpu", ON(~(1u << MICA_VENDOR_INTEL)), .values = {MICA__RNN_CELL_VALUES, 4, 16, 4, 32, 0}},
@@ -27,12 +28,14 @@ const mica__kernel_desc mica__rnn_forward_gpu_kernel = {
 const mica__kernel_desc mica__rnn_backward_gpu_kernel = {
     MICA__KERNEL("rnn_backward_gpu", "rnn/gpu/backward.cl", params, variants)};
 
-/* Up to this many units one group walks all steps. Above it each stage is a launch, whose cost (some microseconds) is
- * then less than the time one group takes to read all of r again. Estimated, not measured: r of 64 units and four gates
- * takes 64 KB, which a group reads from cache in 1 to 2 us. */
+/* Up to this many units, one launch computes all steps. With more units each stage is a launch: its cost (some
+ * microseconds) is then less than the time one group takes to read all of r again.
+ *
+ * Estimated, not measured: r of 64 units and four gates takes 64 KB, which a group reads from cache in 1 to 2 us. */
 #define WALKED_UNITS 64
 
-/* The kernel and geometry of a layer's stages, for the directions of one launch, from `first` on. */
+/* The kernel and geometry of the stages of a layer: one stage per step, or two for MICA__RNN_GRU_BEFORE. A launch
+ * computes `directions` directions from `first` on. */
 typedef struct stages {
   mica__kernel *kernel;
   int64_t first, directions, group;
@@ -76,7 +79,7 @@ static mica_status stages_of(const mica__exec *exec, const mica__kernel_desc *de
   return mica__kernel_get(mica__queue_engine(exec->queue), desc, values, NULL, &s->kernel);
 }
 
-/* Adds the last arguments of a launch, and submits it as often as it takes for all stages, `each` at a time. */
+/* Adds the last arguments to a launch and submits it, `each` stages at a time, until all stages are done. */
 static mica_status submit(const mica__exec *exec, const mica__launch *begun, const mica__rnn_layer *layer,
                           const stages *s, mica_dtype dtype) {
   for (int64_t stage = 0; stage < s->count; stage += s->each) {
@@ -178,7 +181,8 @@ static mica_status backward(const mica__exec *exec, const mica__rnn_layer *layer
 mica_status mica__rnn_backward_on_gpu(const mica__exec *exec, const mica__rnn_layer *layer) {
   mica_dtype compute = mica__rnn_compute(mica_tensor_dtype(exec->inputs[MICA__RNN_OF_R]));
   mica_tensor *state = NULL;
-  /* Planes of H for each direction and sequence: the gates at two steps, dh, dc and three gradients of peepholes. */
+  /* For each direction and sequence, planes of H numbers: the gates at two steps, dh, dc and three gradients of
+   * peepholes. */
   MICA_TRY(mica__workspace_tensor(exec->queue, compute, MICA_SHAPE(2 * layer->gates + 5, layer->D, layer->B, layer->H),
                                   &state));
   mica_status status = MICA_OK;

@@ -1,5 +1,5 @@
-/* The gradient of recurrent layers: rnn_grad walks back and finds the gradients of the gates' sums and of the
- * initial states; products over all steps find the others. */
+/* The gradient of recurrent layers. The op rnn_grad goes through the steps backwards and computes the gradients of the
+ * gates' sums and of the initial states. Matrix products over all steps compute the other gradients from these. */
 #include "ops/common/build.h"
 #include "ops/layout/views.h"
 #include "ops/rnn/rnn.h"
@@ -51,7 +51,7 @@ const mica__op mica__op_rnn_grad = {.name = "rnn_grad",
                                     .evaluate = mica__rnn_grad_evaluate,
                                     .launch = launch_rnn_grad};
 
-/* --- the rule --- */
+/* --- the gradient in graphs --- */
 
 /* Reshapes (T, B, D, n), or (T, B, n), to a matrix (T B, D n). */
 static mica_value as_rows(mica_value v) {

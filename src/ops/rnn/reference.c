@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* apply: a gate's function at a. slope: its derivative there. */
+/* apply returns the value of a gate's function at a, slope returns its derivative. */
 static double apply(mica_rnn_activation f, double a) {
   switch (f.function) {
   case MICA_RNN_FUNCTION_SIGMOID: return 1 / (1 + exp(-a));
@@ -41,7 +41,7 @@ static double slope(mica_rnn_activation f, double a) {
   return NAN;
 }
 
-/* One direction of one sequence. */
+/* Direction d of sequence b, which has `length` steps. x has I features. */
 typedef struct walk {
   const mica__rnn_layer *layer;
   const mica__eval *eval;
@@ -69,7 +69,8 @@ static walk walk_of(const mica__rnn_layer *layer, const mica__eval *eval, int64_
   double length = given ? fmin(fmax(given[b], 0), (double)layer->T) : (double)layer->T;
   return (walk){.layer = layer, .eval = eval, .d = d, .b = b, .length = (int64_t)length};
 }
-/* Returns the row of step s, counted in walking order, among the T B D rows of a sequence tensor. */
+/* Returns the row of step s among the T B D rows of a sequence tensor. Steps are counted in the order in which they are
+ * computed, so a reversed direction begins at the last step of the sequence. */
 static int64_t row_of(const walk *w, int64_t s) {
   const mica__rnn_layer *l = w->layer;
   int64_t t = l->reverse >> w->d & 1 ? w->length - 1 - s : s;
@@ -97,7 +98,7 @@ static double hidden_sum(const walk *w, const double *h, int64_t g, int64_t u) {
   return sum;
 }
 
-/* Rounds h[H] to 255 equal steps of the range of its values and 0. */
+/* Quantizes h[H] to bytes and back: 255 equal steps over a range that contains all values and 0. */
 static void round_to_bytes(const double *h, int64_t H, double *rounded) {
   double low = 0, high = 0;
   for (int64_t u = 0; u < H; u++) {
@@ -108,8 +109,8 @@ static void round_to_bytes(const double *h, int64_t H, double *rounded) {
   for (int64_t u = 0; u < H; u++) rounded[u] = (fmin(fmax(rint(h[u] / step) + zero, 0), 255) - zero) * step;
 }
 
-/* Compute from h[H] and c[H] the sums that a step saves, a[sums][H], and the next state: h in `next`, c in place.
- * `reset` and `rounded` are scratch of [H]. */
+/* Compute one step from x, h[H] and c[H]. a[sums][H] receives the sums that the step saves, and `next` the next h; the
+ * next c replaces c. `reset` and `rounded` are scratch of [H]. */
 static void lstm_step(const walk *w, const double *x, double *a, const double *h, double *c, double *rounded,
                       double *next) {
   const int64_t H = w->layer->H;
@@ -210,9 +211,12 @@ mica_status mica__rnn_evaluate(const mica__eval *eval) {
 
 /* --- backward --- */
 
-/* One step back. a[sums][H] and the state before the step, h and c, are inputs; dh and dc enter as gradients of the
- * state after the step, and leave as the gradients of the state before it without the product with r, which
- * multiply_back adds. da and hidden [gates][H] are the gradients of w x + b_w and of r h + b_r. */
+/* One step backwards.
+ *
+ *    a, h, c      inputs: the saved sums [sums][H], and the state before the step
+ *    dh, dc       in: the gradients of the state after the step. Out: those of the state before it, without the
+ *                 product with r, which multiply_back adds
+ *    da, hidden   results: the gradients [gates][H] of w x + b_w and of r h + b_r */
 typedef struct step {
   const double *a, *h, *c;
   double *dh, *dc, *da, *hidden;
@@ -255,7 +259,7 @@ static void gru_back(const walk *w, const step *s) {
     s->dh[u] *= z;
   }
   for (int64_t u = 0; u < H; u++) {
-    double r = gate(w, 0, s->a[u]), d = 0; /* d: the gradient of r h */
+    double r = gate(w, 0, s->a[u]), d = 0; /* d is the gradient of r h */
     for (int64_t k = 0; before && k < H; k++) d += s->da[2 * H + k] * weights[of_direction(w, 3, 2, k) * H + u];
     if (before) s->dh[u] += d * r;
     double dr = before ? d * s->h[u] : s->da[2 * H + u] * s->a[3 * H + u];

@@ -1,4 +1,4 @@
-/* mica_rnn, and the op that walks forward. */
+/* The builder mica_rnn, and the op rnn, which computes a recurrent layer. */
 #include "ops/rnn/rnn.h"
 
 #include "base/arith.h"
@@ -16,7 +16,8 @@ static const struct {
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
-/* Checks x, w and r, which are required; *units and *directions come from r. */
+/* Checks the shapes of x, w and r. Sets *units to the number of units, which r determines, and *directions to 1 or
+ * 2. */
 static mica_status check_weights(const mica__rnn_attrs *attrs, const mica__type *inputs, int64_t *units,
                                  int64_t *directions) {
   char text[MICA_SHAPE_TEXT];
@@ -106,8 +107,8 @@ const mica__op mica__op_rnn = {.name = "rnn",
                                .launch = launch_rnn,
                                .flops = flops_rnn};
 
-/* Finds a gate's function with its alpha and beta: the function of `given`, or `standard` by default. False after
- * recording an error in x's graph. */
+/* Sets *function, *alpha and *beta to those of `given`. `standard` replaces the default function; a zero alpha or beta
+ * is replaced by the function's default. Returns false if it records an error in x's graph. */
 static bool resolve(mica_value x, mica_rnn_activation given, mica_rnn_function standard, int32_t *function,
                     double *alpha, double *beta) {
   mica_rnn_function which = given.function == MICA_RNN_FUNCTION_DEFAULT ? standard : given.function;
@@ -139,7 +140,7 @@ static bool resolve_functions(mica_value x, const mica_rnn_config *config, mica_
          resolve(x, given[1][2], tanh_, &attrs->p1, &attrs->p1_alpha, &attrs->p1_beta);
 }
 
-/* True if the settings are valid, as far as that does not depend on shapes; else records an error in x's graph. */
+/* True if the settings are valid, as far as that does not depend on shapes. If not, records an error in x's graph. */
 static bool config_is_right(mica_value x, const mica_rnn_config *config) {
   bool lstm = config->kind == MICA_RNN_KIND_LSTM;
   const char *what = NULL;

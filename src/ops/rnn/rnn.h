@@ -1,6 +1,6 @@
-/* ops/rnn/rnn.h: a recurrent layer as data. The op `rnn` walks forward and, if its gradient is wanted, saves what
- * `rnn_grad` needs. rnn_grad finds the gradients of the gates' sums and of the initial states; ordinary products
- * compute all others from these. */
+/* ops/rnn/rnn.h: recurrent layers. The op `rnn` computes a layer and, if its gradient is wanted, saves what `rnn_grad`
+ * needs. rnn_grad computes the gradients of the gates' sums and of the initial states. Ordinary products compute all
+ * other gradients from these. */
 #ifndef MICA_OPS_RNN_RNN_H
 #define MICA_OPS_RNN_RNN_H
 
@@ -26,8 +26,13 @@ enum {
   MICA__RNN_PEEPHOLES,
   MICA__RNN_OPERANDS
 };
-/* SUMS: (T, B, D, sums H), per step the values that cl/rnn/cell.clh lists. BEFORE: h before every step. CELLS: c
- * before every step of LSTM, r h of GRU_BEFORE, else empty. Y, SUMS, BEFORE and CELLS are 0 after a sequence's end. */
+/* Results of rnn that its gradient reads:
+ *
+ *    SUMS     (T, B, D, sums H), for each step the values that cl/rnn/cell.clh lists
+ *    BEFORE   h before every step
+ *    CELLS    for LSTM c before every step, for GRU_BEFORE the reset gate times h, empty for other kinds
+ *
+ * Y, SUMS, BEFORE and CELLS are 0 after a sequence's end. */
 enum { MICA__RNN_Y, MICA__RNN_H, MICA__RNN_C, MICA__RNN_SUMS, MICA__RNN_BEFORE, MICA__RNN_CELLS, MICA__RNN_RESULTS };
 enum {
   MICA__RNN_OF_R,
@@ -41,8 +46,11 @@ enum {
   MICA__RNN_OF_DC,
   MICA__RNN_GRAD_OPERANDS
 };
-/* DSUMS (T, B, D, G H), the gradient of w x + b_w; DHIDDEN of the same shape, of r h + b_r, for GRU only, else
- * empty; DPEEPHOLES (D, B, 3 H), not yet summed over B. */
+/* Results of rnn_grad:
+ *
+ *    DSUMS        (T, B, D, G H), the gradient of w x + b_w
+ *    DHIDDEN      for GRU the gradient of r h + b_r, in the same shape; empty for other kinds
+ *    DPEEPHOLES   (D, B, 3 H), not yet summed over B */
 enum { MICA__RNN_DSUMS, MICA__RNN_DHIDDEN, MICA__RNN_DH0, MICA__RNN_DC0, MICA__RNN_DPEEPHOLES, MICA__RNN_GRAD_RESULTS };
 
 #define MICA__RNN_FUNCTION_ATTRS(X, S, label)                                                                          \
@@ -73,7 +81,7 @@ extern const mica__op mica__op_rnn, mica__op_rnn_grad;
 /* A layer's sizes and cell. Row t time_stride + b batch_stride of a sequence tensor is step t of sequence b. */
 typedef struct mica__rnn_layer {
   int32_t kind;
-  int64_t gates, sums; /* rows of w and r per unit; numbers that a step saves per unit */
+  int64_t gates, sums; /* gates is the rows of w and r per unit, sums the numbers that a step saves per unit */
   int64_t T, B, H, D;
   int64_t time_stride, batch_stride;
   uint32_t reverse; /* bit d: direction d runs backwards */
@@ -85,13 +93,15 @@ typedef struct mica__rnn_layer {
 int64_t mica__rnn_gates(int32_t kind);
 int64_t mica__rnn_sums(int32_t kind);
 int64_t mica__rnn_directions(int32_t direction);
-/* Describes a layer. sequence: the shape of a tensor with one row per step; r: the shape of r. Both are known. */
+/* Describes a layer. `sequence` is the shape of a tensor with one row per step, `r` the shape of r. Both shapes must be
+ * known. */
 mica__rnn_layer mica__rnn_layer_of(const mica__rnn_attrs *attrs, mica_shape sequence, mica_shape r);
 
-/* MICA_E_SHAPE, naming the operand, unless shape equals want; open dimensions match any extent. */
+/* Checks that the shape is `want`, where open dimensions match any extent. If not, MICA_E_SHAPE with a message that has
+ * the operand's name. */
 mica_status mica__rnn_expect(const char *name, mica_shape shape, mica_shape want);
 
-/* mica__op.evaluate of both ops: the naive walk, in double. */
+/* mica__op.evaluate of both ops: references in double. */
 mica_status mica__rnn_evaluate(const mica__eval *eval);
 mica_status mica__rnn_grad_evaluate(const mica__eval *eval);
 /* mica__op.grad of rnn. */
@@ -105,8 +115,8 @@ mica_status mica__rnn_check_layers(struct mica__check *check, const mica__op *op
 const mica_tensor *mica__rnn_operand(const mica__exec *exec, int32_t k);
 /* Copies operand `from` to result `to`, or zeros if the operand is absent; does nothing if the result is not wanted. */
 mica_status mica__rnn_copy_state(const mica__exec *exec, int32_t from, int32_t to);
-/* Chooses rnn_cpu or rnn_gpu for a pass and queues it (route.c). rnn_cpu declines if the kernel of either pass does not
- * suit, because the passes share what the first one saves. */
+/* Chooses rnn_cpu or rnn_gpu for a pass and queues it (route.c). The backward pass reads what the forward pass saved,
+ * so both must make the same choice. Therefore rnn_cpu declines a pass if the kernel of either pass does not suit. */
 mica_status mica__rnn_run(const mica__exec *exec, const mica__rnn_layer *layer, bool backward);
 
 /* Rows of a kernel's parameter table that select the cell, and their values in shipped variants. */
@@ -121,8 +131,8 @@ mica_status mica__rnn_run(const mica__exec *exec, const mica__rnn_layer *layer, 
       MICA__CASE("BYTE_STATE", "1: LSTM rounds h to 8 bits before its product", 0, 1)
 #define MICA__RNN_CELL_VALUES MICA_F32, MICA_I32, MICA__RNN_LSTM, 1, 2, 2, 0, 0, 0, 0
 
-/* Returns the number of directions that one launch computes: 2 if there is another after `first` with the same
- * functions, else 1. */
+/* Returns the number of directions that one launch computes: 2 if the direction after `first` has the same functions,
+ * otherwise 1. */
 int64_t mica__rnn_alike(const mica__rnn_layer *layer, int64_t first);
 /* Sets the parameters of MICA__RNN_CELL_PARAMS for directions with functions[first]. lengths and peepholes may be
  * NULL. */
@@ -130,9 +140,9 @@ void mica__rnn_set_cell(const mica__kernel_desc *desc, int32_t *values, const mi
                         mica_dtype dtype, const mica_tensor *lengths, const mica_tensor *peepholes);
 /* Adds the arguments of FUNCTION_PARAMS (cl/rnn/cell.clh). */
 void mica__rnn_add_functions(mica__launch *launch, const mica__rnn_layer *layer, int64_t first, mica_dtype dtype);
-/* Returns the dtype in which values of `dtype` are computed: f64 for f64, else f32. */
+/* Returns the dtype in which values of `dtype` are computed: f64 for f64, f32 for all others. */
 mica_dtype mica__rnn_compute(mica_dtype dtype);
-/* Notes a launch's cost: `share` of the layer's 2 T B D G H (H + inputs) operations. */
+/* Records a launch's cost: `share` of the layer's 2 T B D G H (H + inputs) operations. */
 void mica__rnn_add_cost(mica__launch *launch, const mica__rnn_layer *layer, int64_t inputs, double share);
 
 /* In cpu.c and gpu.c. */

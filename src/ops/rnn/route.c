@@ -1,4 +1,4 @@
-/* Chooses the class of kernels for a recurrent layer. */
+/* Chooses between the kernels for CPUs and those for GPUs. */
 #include "ops/rnn/rnn.h"
 
 typedef struct problem {
@@ -6,7 +6,7 @@ typedef struct problem {
   const mica__rnn_layer *layer;
 } problem;
 
-/* Declines unless the CPU kernels of both passes suit: the second pass reads what the first has saved. */
+/* Declines unless the CPU kernels of both passes suit, because the second pass reads what the first has saved. */
 static const char *decline_cpu(const mica__task *task) {
   const problem *p = task->problem;
   const char *reason = mica__exec_declines(p->exec, task, &mica__rnn_forward_cpu_kernel);
