@@ -24,8 +24,9 @@ void mica__check_tell(mica__check *check, const char *kernel, const char *varian
   watch->at(watch->user, &watch->position);
 }
 
-/* If the driver ended an earlier process in the group that begins here, sets check->ended and gives the group the
- * kernel at which it ended; else tells the watching process that the group begins. */
+/* Called when an outermost group begins. If the driver crashed an earlier process in this group, sets check->ended and
+ * names the group after the kernel and variant that ran then. Otherwise tells the watching process that the group
+ * begins. */
 static void find_end(mica__check *check, mica__check_group *group, const char *cases) {
   mica__doctor_watch *watch = check->watch;
   char *name = watch->position.group;
@@ -133,14 +134,14 @@ bool mica__check_has_dtype(const mica__check *check, mica_dtype dtype) {
   return dtype != MICA_F64 || mica_engine_device(check->engine)->features & MICA_FEATURE_FP64;
 }
 
-/* Fills with poison: a NaN in every floating type, else bytes 0x5a, which no test expects. */
+/* Fills with poison: a NaN in every floating type, and in other types bytes 0x5a, which no test expects. */
 static void poison(mica_dtype dtype, unsigned char *data, size_t bytes) {
   memset(data, mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT ? 0xff : 0x5a, bytes);
 }
 
-/* Makes a tensor between guard bytes. values: its elements, which out->values then holds as the dtype rounds them;
- * NULL: the tensor is filled with poison, and out->values is NULL. MICA_E_BUILD if the driver ended an earlier
- * process in this group of cases. */
+/* Makes a tensor between guard bytes. If values is given, it sets the elements, and out->values receives them as the
+ * dtype rounds them. If values is NULL, the tensor is filled with poison, and out->values is NULL. Returns MICA_E_BUILD
+ * if the driver crashed an earlier process in this group of cases. */
 static mica_status make(mica__check *check, mica_dtype dtype, mica_shape shape, const double *values,
                         mica__check_tensor *out) {
   mica__check_tensor t = {.first_byte = GUARD_BYTES};

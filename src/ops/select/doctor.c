@@ -1,4 +1,5 @@
-/* The doctor: runs every op's check on the quick grid, and puts variants into quarantine or releases them. */
+/* The doctor runs every op's check on the quick grid. It puts variants that are wrong or do not build into quarantine,
+ * so that no launch chooses them (runtime/tuning.h), and releases those that pass. */
 #include "base/text.h"
 #include "ops/select/check.h"
 #include "ops/select/registry.h"
@@ -58,9 +59,9 @@ static void unquarantine(examination *e, const char *name) {
     log_unless_ok(mica__tuning_unquarantine(e->engine, name));
 }
 
-/* Releases variants that an earlier examination put into quarantine, perhaps with another driver, and that did not
- * fail now. These passed now, or have no line of their own: their kernels run only inside implementations, and the
- * lines are named after the implementations. */
+/* Releases variants that an earlier examination put into quarantine, perhaps with another driver, and that did not fail
+ * now. These either passed now, or have no line of their own, because their kernels run only inside implementations and
+ * the lines name the implementations. */
 static void release(examination *e, const mica__op *op) {
   for (const mica__kernel_desc *const *kernel = op->kernels; kernel && *kernel; kernel++)
     for (int v = 0; v < (*kernel)->variant_count; v++) {

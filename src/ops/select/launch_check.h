@@ -10,7 +10,7 @@
 #define MICA__CHECK_INPUTS 16
 
 typedef struct mica__launch_case {
-  const void *attrs; /* the op's attributes, as its builder makes them; NULL: the defaults */
+  const void *attrs; /* the op's attributes, as its builder makes them; NULL for the defaults */
   mica__type inputs[MICA__CHECK_INPUTS];
   int32_t input_count;
   double bound[MICA__CHECK_INPUTS]; /* inputs are random from -bound to bound; integers are truncated. 0 means 2 */
@@ -32,8 +32,8 @@ typedef struct mica__launch_case {
  * Fails only if the check itself cannot go on. */
 mica_status mica__check_launches(mica__check *check, const mica__op *op, const char *cases,
                                  const mica__launch_case *list, size_t count);
-/* mica__check_launches for only the classes whose MICA__ON_... bits are set in `on`: cases that name a variant for
- * one class say nothing new about another. */
+/* Like mica__check_launches, but only for the classes whose MICA__ON_... bits are set in `on`. For cases that name a
+ * variant for one class: with another class they would test nothing new. */
 mica_status mica__check_launches_on(mica__check *check, const mica__op *op, const char *cases, unsigned on,
                                     const mica__launch_case *list, size_t count);
 
@@ -58,8 +58,8 @@ MICA_CHECKED mica_status mica__exec_choose(const mica__exec *exec, const mica__i
 /* Returns the class of kernels for a launch: MICA__ON_CPU or MICA__ON_GPU. */
 unsigned mica__exec_class(const mica__exec *exec);
 
-/* For mica__impl.decline: NULL if the launch may use the kernel (mica__exec_takes), else the reason. exec is NULL if
- * mica__route asks; a variant must then fit task->device. */
+/* For mica__impl.decline: NULL if the launch may use the kernel (mica__exec_takes), otherwise the reason. exec is NULL
+ * if mica__route asks; a variant must then fit task->device. */
 const char *mica__exec_declines(const mica__exec *exec, const mica__task *task, const mica__kernel_desc *desc);
 
 /* The kernels and variants of a launch, each once, noted by mica__exec_variant, which mica__exec_values calls too. */
@@ -68,10 +68,10 @@ typedef struct mica__launch_notes {
   struct {
     const mica__kernel_desc *kernel;
     const mica__variant *variant;
-    const char *fault; /* the compiler's fault, for which the kernel was declined; NULL: launched */
+    const char *fault; /* why the kernel was declined, such as a compiler's fault; NULL if it was launched */
   } list[MICA__LAUNCH_NOTES];
   size_t count;
-  struct mica__check *check; /* tells the watching process of each kernel before its launch; may be NULL */
+  struct mica__check *check; /* announces each kernel to the watching process before its launch; may be NULL */
 } mica__launch_notes;
 
 #endif

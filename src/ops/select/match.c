@@ -3,8 +3,8 @@
 #include "ir/graph.h"
 #include "ops/select/registry.h"
 
-/* Adds the op on these operands of y's graph. Returns the null value, and adds nothing, if the op does not take
- * them, has several results, or its result does not have y's type. */
+/* Adds a node of the op with these operands to y's graph. Returns the null value, and adds nothing, if the op does not
+ * take them, has several results, or would not have y's type. */
 static mica_value as_op(const mica__op *op, mica_value y, const int32_t *ids, int32_t count, void *attrs) {
   mica_value inputs[MICA__MATCH_INPUTS];
   mica__type types[MICA__MATCH_INPUTS], results[MICA__MAX_RESULTS] = {0};

@@ -1,6 +1,6 @@
-/* ops/select/match.h: finds values that spell out an op, while a graph is built. The compiler's own pass
- * (compile/rewrite.c) comes too late for a graph that is differentiated, because its backward pass uses the values
- * inside. */
+/* ops/select/match.h: finds values that are written out in several nodes but equal one op, while a graph is built. The
+ * compiler does this too (compile/rewrite.c), but too late for a graph that is differentiated: its backward pass
+ * already uses the intermediate values. */
 #ifndef MICA_OPS_SELECT_MATCH_H
 #define MICA_OPS_SELECT_MATCH_H
 

@@ -63,18 +63,22 @@ mica_status mica__mma_check(mica_engine *engine, const mica__kernel_desc *desc, 
 #define COPIES_MEASURED_ON 90
 #define STEP_BYTES (MICA__MMA_STEP * 16)
 
-/* Cycles of a step in the main loop if copies were free, from a model of a compute unit's schedulers: 484 for a tile
- * of 128 x 128, if two groups share a unit; 827 for the same number of elements of a tile of 256 x 128, which has
- * half the depth and eight warps that wait at one barrier. */
+/* Cycles of a step in the main loop if copies were free, from a model of a compute unit's schedulers.
+ *
+ * For a tile of 128 x 128 it is 484, if two groups share a unit. For a part of this size in a tile of 256 x 128 it is
+ * 827, because such a tile has half the depth and its eight warps wait at one barrier. */
 static double loop_cycles(mica__mma_tile tile) {
   return (double)(tile.m * tile.n) / (128 * 128) * (tile.depth < MICA__MMA_STEP ? 827 : 484);
 }
 
 static double copy_cycles(int64_t m, int64_t n) { return (double)((m + n) * STEP_BYTES) / COPIED_BYTES; }
 
-/* The speed of a tile in elements per time, relative to 128 x 128. On an H200 the slower one of copies and loop
- * decides; for 128 x 128 these are copies. Elsewhere local memory is the limit of 64 x 64: a step of 16-bit numbers
- * reads and writes 24 KB of it, 192 cycles, while its instructions take 102; for 128 x 128 it is 384 cycles and 410. */
+/* The speed of a tile in elements per time, relative to 128 x 128.
+ *
+ * On an H200, copies and the main loop overlap, and the slower of the two sets the speed: with 128 x 128 it is the
+ * copies. On other GPUs a tile of 64 x 64 is limited by local memory: a step of 16-bit numbers reads and writes 24 KB
+ * of it in 192 cycles, while its instructions take 102. For 128 x 128 this takes 384 cycles, and the instructions
+ * 410. */
 static double busy(mica__mma_tile tile, const mica_device_info *device) {
   const double area = (double)(tile.m * tile.n) / (128 * 128);
   if (tile.copies && device->compute_capability >= COPIES_MEASURED_ON)

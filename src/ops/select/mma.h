@@ -1,6 +1,8 @@
-/* ops/select/mma.h: kernels on matrix units of GPUs (cl/common/mma/tile.clh): the rows of their parameter tables, the
- * units, the shipped tiles, and the devices that take them. A build without a vendor's OpenCL needs nothing for it: the
- * instructions are text that no other device compiles. */
+/* ops/select/mma.h: the kernels on matrix units of GPUs (cl/common/mma/tile.clh). It has the rows of their parameter
+ * tables, the units, the shipped tiles, and functions that say which devices take them.
+ *
+ * Mica is built without the vendors' OpenCL. Their instructions are part of the kernels' text, and only devices that
+ * have them compile it. */
 #ifndef MICA_OPS_SELECT_MMA_H
 #define MICA_OPS_SELECT_MMA_H
 
@@ -17,10 +19,12 @@ typedef enum mica__mma_unit {
   MICA__MMA_UNITS
 } mica__mma_unit;
 
-/* Rows of a parameter table. native: MICA__EMULATED, with which checks also optimise the emulations; for
- * convolutions MICA__CASE, because their emulations run longer over the check's grid than the optimisation takes. A
- * variant's values are: the unit, 1 for its own instructions or 0 for an emulation, warps along rows and columns,
- * elements per warp along rows and columns, stages. */
+/* The rows of a parameter table. `native` is MICA__EMULATED, which compiles the emulations without optimisation.
+ * Convolutions pass MICA__CASE, because their unoptimised emulations would run longer over a check's grid than the
+ * optimisation takes.
+ *
+ * A variant's values are, in this order: the unit; 1 for its instructions or 0 for an emulation; warps along rows and
+ * columns; elements per warp along rows and columns; stages. */
 #define MICA__MMA_PARAMS(native)                                                                                       \
   MICA__CASE("MMA_UNIT", "0 NVIDIA's mma.sync, 1 AMD's MFMA, 2 AMD's WMMA, 3 and 4 Intel's DPAS of 8 and 16", 0, 1, 2, \
              3, 4),                                                                                                    \
@@ -32,7 +36,8 @@ typedef enum mica__mma_unit {
       MICA__INT("STAGES", "tiles of an operand in local memory", 2, 3, 4)
 
 /* The variants of a table by name; the arguments are the values of the kernel's own parameters. Tables list a unit's
- * tiles from the largest to the smallest, then one emulation per unit, which no device chooses: only checks run it. */
+ * tiles from the largest to the smallest, then one emulation per unit. No device chooses an emulation; only checks run
+ * it. */
 #define MICA__MMA_VARIANT(label, predicate, ...)                                                                       \
   {                                                                                                                    \
     .name = label, .classes = MICA__ON_GPU, .has_instruction = predicate, .values = { __VA_ARGS__ }                    \
@@ -93,8 +98,8 @@ typedef enum mica__mma_unit {
       MICA__MMA_EMULATION("emulated_dpas16", __VA_ARGS__, MICA__MMA_DPAS16, 0, 2, 1, 16, 32, 2),                       \
       MICA__MMA_EMULATION("emulation", __VA_ARGS__, MICA__MMA_PTX, 0, 2, 1, 16, 32, 2)
 
-/* For variants: true from compute capability 8.0 on, which introduced mma.sync for tf32 and bf16, if the driver takes
- * PTX in a kernel's text. */
+/* For has_instruction: true if the driver accepts PTX in a kernel's text, and the compute capability is at least 8.0,
+ * which introduced mma.sync for tf32 and bf16. */
 bool mica__mma_has_ptx(const mica_device_info *device);
 
 /* The depth of a step in pieces of 16 bytes. Kernels without the parameter MMA_DEPTH have tiles of this depth. */
@@ -124,8 +129,8 @@ bool mica__mma_takes(const mica__kernel_desc *desc, const mica__variant *variant
 /* True if the variant's unit rounds f32 to tf32, which the caller must allow. */
 bool mica__mma_rounds(const mica__kernel_desc *desc, const mica__variant *variant);
 
-/* For `decline`: NULL if the device has a unit that takes the type and that no trial found wrong; else the reason.
- * engine: see mica__task. */
+/* For `decline`: NULL if the device has a unit that takes the type and that no trial found wrong, otherwise the reason.
+ * `engine` is as in mica__task. */
 const char *mica__mma_missing(const mica__kernel_desc *desc, mica_dtype type, const mica_device_info *device,
                               mica_engine *engine);
 /* MICA_E_UNSUPPORTED if a variant cannot be launched with the type. For units that were never tested on a real GPU,
@@ -133,10 +138,14 @@ const char *mica__mma_missing(const mica__kernel_desc *desc, mica_dtype type, co
 mica_status mica__mma_check(mica_engine *engine, const mica__kernel_desc *desc, const mica__variant *variant,
                             mica_dtype type);
 
-/* The trial product (mma_trial.c). try: MICA_E_NUMERIC if a variant of its kernel gives a wrong result. prove: tries
- * the device's own variant, once; MICA_E_UNSUPPORTED if it was wrong or could not be built. disproved: the reason,
- * or NULL if it was right or not yet tried. A wrong result holds for all engines of the device, a failed build only
- * for its engine, because drivers differ. Units that need no trial are never disproved. */
+/* The trial product (mma_trial.c), for units that were never tested on a real GPU.
+ *
+ *    mica__mma_try         MICA_E_NUMERIC if a variant of the trial's kernel gives a wrong result
+ *    mica__mma_prove       tries the device's variant, once; MICA_E_UNSUPPORTED if it was wrong or could not be built
+ *    mica__mma_disproved   why the trial failed; NULL if it was right, did not run yet, or is not needed
+ *
+ * A wrong result counts for all engines of the device. A failed build counts only for its engine, because drivers
+ * differ. */
 extern const mica__kernel_desc mica__mma_trial_kernel;
 mica_status mica__mma_try(mica_engine *engine, const mica__variant *variant, mica_dtype type);
 mica_status mica__mma_prove(mica_engine *engine, int32_t unit, mica_dtype type);
@@ -157,12 +166,13 @@ typedef struct mica__mma_plan {
 } mica__mma_plan;
 
 /* Estimates the duration of a product whose depth is split into `splits` parts, counted in elements of one step: a
- * compute unit does 20 of them per cycle with tiles of 128 x 128. p: k counts steps of MICA__MMA_STEP pieces. */
+ * compute unit does 20 of them per cycle with tiles of 128 x 128. p->k is a number of steps of MICA__MMA_STEP
+ * pieces. */
 double mica__mma_cost(mica__mma_tile tile, const mica__tiled *p, int64_t splits, const mica_device_info *device);
 
-/* Plans with the task's variant, or with the one that is estimated to be the fastest for the product on the device
- * (the emulation if the device has no unit), and with the cheapest split of the depth into at most `most` parts.
- * product: k counts steps of MICA__MMA_STEP pieces. */
+/* Plans with the task's variant, or with the one that is estimated to be the fastest for the product on the device (the
+ * emulation if the device has no unit), and with the cheapest split of the depth into at most `most` parts. product->k
+ * is a number of steps of MICA__MMA_STEP pieces. */
 mica__mma_plan mica__mma_choose(const mica__kernel_desc *desc, const mica__task *task, const mica__tiled *product,
                                 int64_t most);
 

@@ -21,8 +21,8 @@ mica__mma_tile mica__mma_tile_of(const mica__kernel_desc *desc, const int32_t *v
                           .copies = unit == MICA__MMA_PTX};
 }
 
-/* True if results fit the memory of B's tiles, through which they leave, eight rows of each warp at a time, as
- * floats or ints. Both sizes are per column. */
+/* True if results fit the memory of B's tiles. Each warp passes its results through that memory, eight rows at a time,
+ * as floats or ints. Both sizes are bytes per column. */
 static bool has_room_for_results(mica__mma_tile tile, int64_t stages, int64_t warps_m) {
   return warps_m * 8 * (int64_t)sizeof(float) <= stages * tile.depth * PIECE_BYTES;
 }

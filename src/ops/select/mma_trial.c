@@ -16,7 +16,7 @@ static const mica__kernel_param params[] = {
     MICA__DTYPE("A_T", "type of a and b", MICA_F32, MICA_F16, MICA_BF16, MICA_I8),
     MICA__MMA_PARAMS(MICA__EMULATED),
 };
-/* Each computes one tile with one warp. */
+/* Each variant computes one tile with one warp. */
 static const mica__variant variants[] = {
     MICA__MMA_VARIANT("mfma", mica__gpu_has_mfma, MICA_F16, MICA__MMA_MFMA, 1, 1, 1, 64, 64, 2),
     MICA__MMA_VARIANT("wmma", mica__gpu_has_wmma, MICA_F16, MICA__MMA_WMMA, 1, 1, 1, 32, 32, 2),
@@ -51,11 +51,12 @@ static void product_free(product *t) {
   free(t->b_values);
 }
 
-/* Numbers from -3 to 3 in an order that a wrong map of lanes would not keep; sums of their products are exact in any
- * type. */
+/* Whole numbers from -3 to 3, in an order that makes the product wrong if a work-item reads the wrong elements. Sums of
+ * their products are exact in any type. */
 static double small(int64_t row, int64_t k, int64_t by) { return (double)((row * by + k * k * 5 + row * k) % 7 - 3); }
 
-/* In f16, row 5 of a holds multiples of the smallest subnormal: a unit that takes them for zero fails the trial. */
+/* In f16, row 5 of a holds multiples of the smallest subnormal number: a unit that flushes them to zero fails the
+ * trial. */
 #define SUBNORMAL_ROW 5
 #define SUBNORMAL 0x1p-24
 
@@ -88,7 +89,7 @@ static mica_status fill(mica_queue *queue, product *t, mica_dtype dtype, mica_dt
   return mica_tensor_upload(queue, t->p, t->p_data, (size_t)p_count * mica_dtype_size(sums));
 }
 
-/* MICA_E_NUMERIC, with its place, if an element is not exactly right. */
+/* Checks that each element is exactly right. If one is not, MICA_E_NUMERIC with a message that has its position. */
 static mica_status compare(const product *t, mica_dtype sums) {
   for (int64_t row = 0; row < t->rows; row++)
     for (int64_t column = 0; column < t->columns; column++) {

@@ -42,8 +42,9 @@ void mica__tile_set_subgroup(const mica__kernel_desc *desc, int32_t *values, con
 /* The cost of writing a partial sum and reading it again, in multiply-adds: 8 bytes at 10 per cycle. */
 #define PARTIAL 50.0
 
-/* The share of multiply-adds in a work-item's instructions if nothing better is known, fitted to the machine code of
- * sm_80 and sm_90 (2026-11-24: 8 x 16 98 and 85 %, 8 x 8 94 and 80, 4 x 4 80 and 44). */
+/* The share of multiply-adds in a work-item's instructions if nothing better is known. Fitted to the machine code of
+ * 2026-11-24 for sm_80 and sm_90: 98 and 85 % with 8 x 16 elements per work-item, 94 and 80 % with 8 x 8, 80 and 44 %
+ * with 4 x 4. */
 static double fitted(const mica__tile *t) {
   return 1 / (1 + 1.2 * (1.0 / (double)t->micro_m + 1.0 / (double)t->micro_n));
 }
@@ -67,7 +68,7 @@ double mica__tile_cost(const mica__tile *t, const mica__tile_speed *speed, const
   return cost;
 }
 
-/* Returns the number of parts, at most `most`, that costs least; *cost receives its cost. */
+/* Returns the number of parts, at most `most`, that costs least, and sets *cost to its cost. */
 static int64_t best_splits(const mica__tile *t, const mica__tile_speed *speed, const mica__tiled *p, int64_t most,
                            const mica_device_info *device, double *cost) {
   int64_t best = 1, steps = mica__ceil_div(mica__max(p->k, 1), t->k);
@@ -95,7 +96,7 @@ mica__tile_plan mica__tile_choose(const mica__tile_kernel *kernel, const mica__t
     const mica__variant *variant = task->variant ? task->variant : &desc->variants[i];
     if (!task->variant) {
       if (!mica__variant_fits(desc, variant, task->device)) continue;
-      /* Without an engine quarantine is unknown. */
+      /* Without an engine it is not known which variants are in quarantine. */
       if (task->engine && mica__variant_is_bad(task->engine, desc, variant)) continue;
     }
     mica__tile tile = mica__tile_of(desc, variant->values);

@@ -1,5 +1,5 @@
-/* ops/select/tile.h: kernels for GPUs that multiply tiles in local memory (cl/common/gpu/local_tile.clh): the rows
- * of their parameter tables, and a cost model of products. Unless a tuner has measured, the model chooses the tile
+/* ops/select/tile.h: kernels for GPUs that multiply tiles in local memory (cl/common/gpu/local_tile.clh). It has the
+ * rows of their parameter tables and a cost model of products. Unless a tuner has measured, the model chooses the tile
  * and the number of parts into which the depth is split. */
 #ifndef MICA_OPS_SELECT_TILE_H
 #define MICA_OPS_SELECT_TILE_H
@@ -29,8 +29,8 @@ mica__tile mica__tile_of(const mica__kernel_desc *desc, const int32_t *values);
 /* True if the group, two tiles of each operand with elements of four bytes, and `more` bytes are within the device's
  * limits. */
 bool mica__tile_has_room(const mica__tile *tile, uint64_t more, const mica_device_info *device);
-/* If the variant requires a subgroup size, sets REQD_SUBGROUP to the device's smallest one, or to 0, which requires
- * none, if the parameter does not allow that size. */
+/* If the variant requires a subgroup size, sets REQD_SUBGROUP to the device's smallest subgroup size. If the parameter
+ * does not allow that size, sets it to 0, so that no size is required. */
 void mica__tile_set_subgroup(const mica__kernel_desc *desc, int32_t *values, const mica_device_info *device);
 
 /* Estimates for a variant from a model of NVIDIA's schedulers and its machine code (ptxas 13.0, f32). */
@@ -50,9 +50,9 @@ typedef struct mica__tiled {
   int64_t m, n, k, batches;
 } mica__tiled;
 
-/* Estimates the duration of a product, in multiply-adds that one of the device's compute units could do in that
- * time. splits: the parts of the depth; separate groups sum each part, then the parts are added. speed: NULL:
- * unknown. */
+/* Estimates the duration of a product, in multiply-adds that one of the device's compute units could do in that time.
+ * The depth is split into `splits` parts: separate groups sum each part, then the sums are added. `speed` is NULL if it
+ * is not known. */
 double mica__tile_cost(const mica__tile *tile, const mica__tile_speed *speed, const mica__tiled *product,
                        int64_t splits, const mica_device_info *device);
 

@@ -1,4 +1,5 @@
-/* A tuner's trial: its operands, the poison in its result, and the comparison. */
+/* A tuner's trial of a choice: makes the operands, fills the result with a value that no launch writes (poison), and
+ * compares the result with the reference. */
 #include "base/element.h"
 #include "base/error.h"
 #include "ops/common/tolerance.h"
@@ -49,7 +50,8 @@ mica_status mica__trial_poison(mica__trial *trial) {
   return mica_op_fill(mica_engine_queue(trial->engine), floating ? (double)NAN : 123456789, trial->result);
 }
 
-/* Chooses every element of a small result; of a large one random elements, the first and the last. */
+/* Chooses the elements to compare: all elements of a small result; the first, the last and random elements of a large
+ * one. */
 static mica_status make_samples(mica__trial *trial) {
   int64_t total = mica_tensor_count(trial->result);
   bool all = total <= SAMPLES;

@@ -29,7 +29,7 @@ struct mica_tuner {
 #define SAMPLE_SECONDS 2e-3
 #define MAX_BATCH 256
 
-/* Adds the choice unless it is listed; *index receives its index. */
+/* Adds the choice unless it is listed, and sets *index to its index. */
 static mica_status add(mica_tuner *tuner, const mica__choice *choice, size_t *index) {
   candidate c = {.choice = *choice};
   mica__choice_format(choice, c.text);

@@ -1,5 +1,6 @@
-/* ops/select/watch.h: an examination in a process that a driver may end, watched by another process that starts the
- * next one. Only the command `mica` includes it: the library exports the functions, but they are no part of the API. */
+/* ops/select/watch.h: an examination (mica_doctor_run) whose process a driver may crash. Another process watches it
+ * and, after a crash, starts a new process that continues. Only the command `mica` includes this header: the library
+ * exports its functions, but they are no part of the API. */
 #ifndef MICA_OPS_SELECT_WATCH_H
 #define MICA_OPS_SELECT_WATCH_H
 
@@ -21,20 +22,21 @@ typedef struct mica__doctor_end {
 } mica__doctor_end;
 
 typedef struct mica__doctor_watch {
-  size_t first_op;              /* ops with a smaller index are examined already */
-  const mica__doctor_end *ends; /* cases of these groups are skipped: each group is reported as a kernel that does
-                                 * not build */
+  size_t first_op; /* ops with a smaller index are examined already */
+  /* Cases of the groups at these positions are skipped; each group is reported as a kernel that does not build. */
+  const mica__doctor_end *ends;
   size_t end_count;
   void (*at)(void *user, const mica__doctor_position *position); /* called before anything that may end the process */
   void *user;
-  mica__doctor_position position; /* the last one; zero at first */
+  mica__doctor_position position; /* the position last reported; zero at first */
 } mica__doctor_watch;
 
-/* MICA_OK if an op that has a check, or one of its kernels, has this name; else MICA_E_NOT_FOUND, with the names. */
+/* Checks that an op that has a check, or one of its kernels, has this name. If not, MICA_E_NOT_FOUND with a message
+ * that lists the names. */
 MICA_API MICA_CHECKED mica_status mica__doctor_find(const char *name);
 
-/* Does the same as mica_doctor_run, and reports its position to watch->at; begins at op watch->first_op. watch: NULL
- * if no process watches. */
+/* Does the same as mica_doctor_run, but begins at the op watch->first_op and reports its position to watch->at. `watch`
+ * is NULL if no process watches. */
 MICA_API MICA_CHECKED mica_status mica__doctor_run_watched(mica_engine *engine, const char *op,
                                                            mica__doctor_watch *watch, mica_doctor_fn *fn, void *user,
                                                            mica_doctor_summary *summary);
