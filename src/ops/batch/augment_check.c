@@ -13,7 +13,7 @@
 typedef struct problem {
   mica__augment augment;
   int64_t n, N, C, H, W, classes; /* classes 0: labels are copied */
-  int64_t h, w;                   /* of the batch */
+  int64_t h, w;                   /* the size of the batch's pictures */
   mica_dtype x_type, y_type;
   bool ordered, alone; /* ordered: by an order in memory; alone: only the words are made, no pictures */
   const double *x, *records, *order, *affine;
@@ -27,8 +27,9 @@ static double pixel(const problem *p, int64_t sample, int64_t c, int64_t r, int6
   return p->affine[2 * c] * p->x[((sample * p->C + c) * p->H + r) * p->W + q] + p->affine[2 * c + 1];
 }
 
-/* Returns an element in double. *scale receives the magnitude of its terms; if pixels are interpolated, also the
- * error from rounded coordinates, with the largest difference between two pixels. */
+/* Returns an element of the batch in double. *scale receives the magnitude from which its tolerance follows. This is
+ * the sum of the absolute values of its terms. If pixels are interpolated, the error of the rounded coordinates is
+ * added: their magnitude times the largest difference between two pixels. */
 static double element(const problem *p, int64_t sample, const mica__draw *d, int64_t c, int64_t r, int64_t q,
                       double *scale) {
   const int64_t cut = p->augment.cutout, y = r - d->cut_y + cut / 2, x = q - d->cut_x + cut / 2;

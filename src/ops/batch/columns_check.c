@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The share of a pixel, or of a box's area, within which rounding may decide either way. */
+/* Rounding may decide either way, and both results are accepted, in two cases: the source position of a mask's pixel is
+ * this close (in pixels) to the border between two pixels, or the share of a box that stays visible is this close to
+ * MICA__BOX_SHARE. */
 #define UNDECIDED 1e-3
 
 /* A case. Masks have H, W and classes; ragged columns T and E; ragged columns of boxes also H and W. */

@@ -24,9 +24,9 @@ void mica__draw_source(const mica__draw *draw, int64_t q, int64_t r, int64_t H, 
  * corners of the picture have coordinates (0, 0) and (W, H). */
 void mica__draw_target(const mica__draw *draw, double x, double y, int64_t H, int64_t W, double at[2]);
 
-/* Changes a box as its picture: moves the corners, takes the box around them and clips it at the edges of the
- * changed picture. *share receives the share of its area that is left after clipping; a box with less than
- * MICA__BOX_SHARE becomes zeros. */
+/* Applies the changes of a picture to a box in it: moves the corners, takes the box around them and clips it at the
+ * edges of the changed picture. *share receives the share of its area that is left after clipping; a box with less
+ * than MICA__BOX_SHARE becomes zeros. */
 #define MICA__BOX_SHARE 0.25
 void mica__draw_box(const mica__draw *draw, const double box[4], int64_t H, int64_t W, double out[4], double *share);
 

@@ -143,7 +143,8 @@ static mica_status launch_apart(const mica__exec *exec, const sizes *s, mica_ten
   return mica__queue_submit(exec->queue, &launch);
 }
 
-/* Does all in one launch. If counters is NULL, one group computes all columns of its rows. */
+/* Computes product, norm and addition in one launch. If counters is NULL, one work-group computes all columns of its
+ * rows. */
 static mica_status launch_whole(const mica__exec *exec, const sizes *s, const mica_tensor *work,
                                 mica_buffer *counters) {
   const mica__block_after_attrs *attrs = exec->attrs;

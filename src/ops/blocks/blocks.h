@@ -24,7 +24,7 @@ typedef struct mica__block_layout {
   int32_t less;
 } mica__block_layout;
 
-/* NULL for MICA_BLOCK_NONE and for invalid types. */
+/* Returns the layout of a type; NULL for MICA_BLOCK_NONE and for invalid types. */
 const mica__block_layout *mica__block_layout_of(mica_block type);
 
 /* Reads the scale and the minimum of each group of a block; groups have equal size. An element is scale * q + minimum,
@@ -35,17 +35,19 @@ int32_t mica__block_scales(const mica__block_layout *layout, const uint8_t *bloc
 /* Computes the elements of one block of a valid type. */
 void mica__block_values(mica_block type, const uint8_t *block, float *x);
 
-/* The values of the 16 codes of 4 bits in a block of powers. */
+/* The values of MXFP4's 16 codes of 4 bits, doubled, so that they are integers. In return mica__block_scales returns
+ * half of the scale of such a block. */
 extern const int8_t mica__block_fours[16];
 
-/* Writes the stored numbers of a block's elements into a zeroed block. */
+/* Packs `numbers`, the stored number of each element, into a block whose bytes are all 0 so far. Scales are not
+ * written. */
 void mica__block_pack(const mica__block_layout *layout, const uint8_t *numbers, uint8_t *block);
 
 /* --- in graphs --- */
 
 /* The names of mica_block. */
 extern const char *const mica__block_names[];
-/* For kernels' tables. */
+/* All block types, as the choices of a kernel's parameter. */
 #define MICA__BLOCK_TYPES                                                                                              \
   MICA_BLOCK_Q4_0, MICA_BLOCK_Q4_1, MICA_BLOCK_Q5_0, MICA_BLOCK_Q5_1, MICA_BLOCK_Q8_0, MICA_BLOCK_Q4_K,                \
       MICA_BLOCK_Q5_K, MICA_BLOCK_Q6_K, MICA_BLOCK_MXFP4
@@ -56,7 +58,10 @@ extern const char *const mica__block_names[];
   X(S, DTYPE, to, MICA_F32, "the result's dtype")
 MICA__ATTR_STRUCT(unblock, MICA__UNBLOCK_ATTRS);
 
-/* unblock (blocks): all rows as floats; block_rows (blocks, ids): the rows that ids name, zeros for invalid ids. */
+/* Ops that convert blocks to floats:
+ *
+ * - unblock (blocks): all rows
+ * - block_rows (blocks, ids): the rows that ids name, zeros for invalid ids */
 extern const mica__op mica__op_unblock, mica__op_block_rows;
 /* A product with a matrix in blocks, of few or many rows; made only by fusion (product.c). */
 extern const mica__op mica__op_block_product;
@@ -64,16 +69,16 @@ extern const mica__op mica__op_block_product;
 /* act(x W) * (x V), as in gated layers; made only by fusion (feed.c). */
 extern const mica__op mica__op_block_feed;
 
-/* A product of few rows, if there is one, a gated layer and its second product, in one launch on CPUs; made only by
- * fusion (chain.c). */
+/* Computes three steps of a layer of few rows in one launch on CPUs: the product that makes the input of a gated layer
+ * (optional), the gated layer, and the product after it. Made only by fusion (chain.c). */
 extern const mica__op mica__op_block_chain;
 
 /* A product of few rows, a norm and an addition in one launch on CPUs; made only by fusion (after.c). */
 extern const mica__op mica__op_block_after;
 
-/* The most rows of a product by the kernels for few rows. With more rows a product of matrices costs less, which
- * converts a weight to a float for many rows at once. 16 rows by 8192 x 4096 in Q4_1 take 8 ms of CPU time on a Zen
- * 4, 16 ms as a product of matrices. A decoder has up to 16 slots. */
+/* The kernels for few rows compute products of at most this many rows. With more rows, a product of matrices costs
+ * less, because it converts a weight to a float once for many rows. 16 rows by 8192 x 4096 in Q4_1 take 8 ms of CPU
+ * time on a Zen 4, 16 ms as a product of matrices. A decoder has up to 16 slots. */
 #define MICA__BLOCK_MOST_ROWS 16
 
 /* --- norms --- */
@@ -99,15 +104,19 @@ MICA__ATTR_STRUCT(block_product, MICA__BLOCK_PRODUCT_ATTRS);
   X(S, ENUM, activation, MICA_ACTIVATION_NONE, "of the gate; it takes no argument", mica__activation_names)
 MICA__ATTR_STRUCT(block_feed, MICA__BLOCK_FEED_ATTRS);
 
-/* Follows node `id` back through reshapes that keep the last dimension; returns the first node that is not one. */
+/* Follows node `id` back through reshapes that keep the last dimension. Returns the first node that is not such a
+ * reshape. */
 int32_t mica__block_before_shapes(const mica_graph *graph, int32_t id);
-/* Takes in the norm whose result is x, operand 0 of a node whose attributes begin with MICA__BLOCK_NORM_ATTRS.
- * False, with nothing changed, if x is no norm of f32, the node has a norm already, or the launch cannot include it.
- * It is mica__op.fuse_operands of block_feed and block_projections. The function that block_product has there calls
- * it unless by_k is true, and the fusion of block_chain calls it too. */
+/* Fuses the norm whose result is x, operand 0 of a node whose attributes begin with MICA__BLOCK_NORM_ATTRS, into that
+ * node. Returns false, with nothing changed, if x is not an f32 norm, if the node already has a norm, or if the launch
+ * cannot include it.
+ *
+ * block_feed and block_projections use it as their mica__op.fuse_operands. The fuse_operands of block_product calls it
+ * if by_k is false. The fusion of block_chain calls it too. */
 bool mica__block_fuse_norm(const mica__match *match, mica_engine *engine, int32_t root, int32_t *inputs, int32_t *count,
                            void *attributes);
-/* True if node `id` is an RMS norm of the rows of *x, multiplied by *scale. */
+/* Returns true if node `id` is an RMS norm of the rows of a value, multiplied by a scale. Then sets *x and *scale to
+ * these two values, and *epsilon to the norm's epsilon. */
 bool mica__block_rms_norm_of(const mica_graph *graph, int32_t id, int32_t *x, int32_t *scale, double *epsilon);
 /* The attributes of a block_product of at most MICA__BLOCK_MOST_ROWS rows that computes, besides the product, at most a
  * bias and an addend: no norm, scale or activation, and by_k is false. NULL for all other nodes. */
@@ -124,12 +133,13 @@ void mica__block_norm_case(mica__launch_case *c, void *attributes, int64_t k, bo
 #define MICA__BLOCK_PARTS 3
 
 typedef struct mica__block_part {
-  const mica_tensor *w, *y; /* (n, bytes of k), (m, n) */
+  const mica_tensor *w, *y; /* w: (n, bytes of k); y: (m, n) */
   int64_t n;
 } mica__block_part;
 
-/* Few rows of x (m, k), times each part's w. bias and addend as in ops/matmul/linear.h, NULL for none. With `up`, a
- * second w, the activated sums are multiplied by the sums of up. up, bias and addend need a single part. */
+/* Products of few rows: y (m, n) = x (m, k) times the w of each part. bias and addend are as in ops/matmul/linear.h,
+ * NULL for none. If `up`, a second w, is not NULL, the activated sums are multiplied by the products with up. up, bias
+ * and addend need a single part. */
 typedef struct mica__block_rows {
   mica_block block;
   int64_t m, k;
@@ -142,7 +152,8 @@ typedef struct mica__block_rows {
 } mica__block_rows;
 /* Launches the products. The attributes of exec begin with those of a norm (MICA__BLOCK_NORM_ATTRS). */
 mica_status mica__block_rows_launch(const mica__exec *exec, const mica__block_rows *rows);
-/* For m rows: the rows of x that one pass over the weights serves, and the rows of w that are read at once. */
+/* Chooses, for m rows of x, how many of them one pass over the weights multiplies, and how many rows of w are read at
+ * once. */
 void mica__block_choose_rows(const mica_device_info *device, bool cpu, int64_t m, int64_t *of_x, int64_t *of_w);
 /* The columns of a work-item on a CPU, a multiple of MICA__BLOCK_STRIP, so that each core gets a few work-items.
  * walks: how many times all columns are computed, each time for other rows. */
@@ -163,8 +174,8 @@ extern const mica__op mica__op_block_projections;
  * replaces them by results of one mica__op_block_projections. Otherwise leaves all three as they are. */
 void mica__block_join(mica_value *const values[MICA__BLOCK_PARTS]);
 
-/* True if node `id` is an f32 matmul with a transposed matrix in blocks; then sets *x, the product's own operand, and
- * the blocks. */
+/* Returns true if node `id` is an f32 matmul with a transposed matrix in blocks. Then sets *x and *blocks to the nodes
+ * of the two operands, and *type to the block type. */
 bool mica__block_product_of(const mica_graph *graph, int32_t id, int32_t *x, int32_t *blocks, int32_t *type);
 
 /* Checks attributes against the type of a table, which may have any rank above 0. */

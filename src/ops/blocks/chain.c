@@ -16,7 +16,7 @@
 #include <string.h>
 
 /* block_chain (x, gate, up, down): (act(n(h) gate^T) * (n(h) up^T)) down^T + bias + h, where n is a norm, and h = x or,
- * with `out`, h = x out^T + out_bias + out_addend. */
+ * with `out`, h = x out^T + out_bias + out_addend. h is added at the end only with `residual`. */
 enum { X, GATE, UP, DOWN, OPERANDS };
 
 #define BLOCK_CHAIN_ATTRS(X, S)                                                                                        \
@@ -30,7 +30,7 @@ enum { X, GATE, UP, DOWN, OPERANDS };
 MICA__ATTR_STRUCT(block_chain, BLOCK_CHAIN_ATTRS);
 static MICA__ATTR_TABLE(block_chain, BLOCK_CHAIN_ATTRS);
 
-/* Rows; columns of x, of h and y, and of the gated layer. */
+/* m: rows; k: columns of x; width: columns of h and of the result; hidden: columns of the gated layer. */
 typedef struct sizes {
   int64_t m, k, width, hidden;
 } sizes;
@@ -174,7 +174,8 @@ static bool fits(const mica_device_info *device, const sizes *s) {
 /* Operand `at` of a launch; NULL if it is absent. */
 static const mica_tensor *operand(const mica__exec *exec, int64_t at) { return at ? exec->inputs[at] : NULL; }
 
-/* Launches the products one after the other. work: h, if it is a product, and the gated layer's result. */
+/* Launches the products one after the other. work[0] receives h if a product computes it, and work[1] the result of the
+ * gated layer. */
 static mica_status launch_apart(const mica__exec *exec, const sizes *s, mica_tensor *const work[2]) {
   static const mica__block_norm_attrs no_norm;
   const mica__block_chain_attrs *attrs = exec->attrs;
@@ -211,7 +212,7 @@ static mica_status launch_apart(const mica__exec *exec, const sizes *s, mica_ten
   return mica__block_rows_launch(&plain, &down);
 }
 
-/* has: bits of cl/blocks/cpu/chain.cl. */
+/* Pushes the kernel's arguments. The bits of `has` are as in cl/blocks/cpu/chain.cl. */
 static void push(mica__launch *launch, const mica__exec *exec, const sizes *s, const int64_t spans[2],
                  const mica_tensor *work, mica_buffer *counters) {
   const mica__block_chain_attrs *attrs = exec->attrs;
@@ -309,7 +310,7 @@ static int32_t add_input(mica__launch_case *c, mica_dtype dtype, mica_shape shap
 static mica_status check_chain(mica__check *check) {
   static const struct {
     mica_block type;
-    int64_t m, k, width, hidden; /* the last three in blocks */
+    int64_t m, k, width, hidden; /* k, width and hidden are counted in blocks */
     bool out, bias, residual;
     int norm;
   } cases[] = {
@@ -352,7 +353,7 @@ static int64_t add_operand(const mica__node *node, int64_t at, int32_t *inputs, 
   return (*count)++;
 }
 
-/* Takes in the product that computes h, if its blocks are of the same type; else takes h itself. */
+/* Fuses the product that computes h, if its blocks are of the same type. Else h itself is operand X. */
 static void take_out(const mica_graph *graph, int32_t h, int32_t *inputs, int32_t *count,
                      mica__block_chain_attrs *attrs) {
   const mica__block_product_attrs *product = mica__block_plain_product(graph, h);
@@ -365,13 +366,13 @@ static void take_out(const mica_graph *graph, int32_t h, int32_t *inputs, int32_
   attrs->out_addend = add_operand(node, product->addend, inputs, count);
 }
 
-/* Groups wait for each other, so every thread of the device needs its own core. */
+/* Work-groups of the launch wait for each other, so every thread of the device needs a core to itself. */
 static bool runs_together(const mica_device_info *device) {
   return (mica__kernel_class(device) & MICA__ON_CPU) && mica__usable_cores() >= device->compute_units;
 }
 
-/* Besides a bias, the last product may add only h: false if it adds anything else. With one row h may appear as the
- * bias. */
+/* Finds out if the last product adds h; with one row h may appear as its bias. Returns false if the product adds
+ * anything besides h and a bias. */
 static bool take_residual(const mica_graph *graph, const mica__node *down, const mica__block_product_attrs *product,
                           int32_t h, int64_t *bias, bool *residual) {
   const bool as_bias = *bias && mica__block_before_shapes(graph, down->inputs[*bias]) == h;

@@ -58,7 +58,7 @@ bool mica__block_rows_take_norm(mica_engine *engine, int64_t m, int64_t k) {
   return m <= MICA__BLOCK_MOST_ROWS && (!cpu || norm_bytes(of_x, k) <= device->local_bytes);
 }
 
-/* Pushes the first arguments of the kernels. Those of the parts after the first, and of the norm, follow them. */
+/* Pushes the first arguments of the kernels. The caller then pushes those of further parts and of the norm. */
 static void push_rows(mica__launch *launch, const mica__block_rows *r, int64_t span) {
   mica__launch_tensor(launch, r->x);
   mica__launch_tensor(launch, r->part[0].w);

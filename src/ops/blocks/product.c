@@ -1,4 +1,5 @@
-/* Products with weights in blocks: of few rows (cl/blocks/row.clh), and of matrices (ops/blocks/matrix.c). */
+/* Products of x with weights that are stored in quantised blocks: by cl/blocks/row.clh if x has few rows, else by
+ * ops/blocks/matrix.c. */
 #include "base/error.h"
 #include "ir/pattern.h"
 #include "ops/blocks/blocks.h"
@@ -15,7 +16,7 @@ enum { X, W, OPERANDS };
 
 static MICA__ATTR_TABLE(block_product, MICA__BLOCK_PRODUCT_ATTRS);
 
-/* The sizes of a product. */
+/* A product of m rows of k elements, with n columns in the result. */
 typedef struct sizes {
   int64_t m, n, k;
 } sizes;
@@ -77,7 +78,7 @@ static mica_status evaluate_product(const mica__eval *eval) {
 
 /* --- the launch --- */
 
-/* Makes *tensor a view of operand `at` in another shape. Leaves it as it is, NULL, if `at` is 0. */
+/* Makes *tensor a view of operand `at` in another shape. If `at` is 0, there is no operand, and *tensor stays NULL. */
 static mica_status operand(const mica__exec *exec, int64_t at, mica_shape shape, mica_tensor **tensor) {
   return at ? mica_tensor_view(exec->inputs[at], shape, NULL, 0, tensor) : MICA_OK;
 }
@@ -132,7 +133,7 @@ static void fill_weights(mica__check *check, const mica__launch_case *c, int32_t
   mica__block_fill(check, (mica_block)((const mica__block_product_attrs *)c->attrs)->block, values, count);
 }
 
-/* For each type: few rows, matrices, and matrices by k. */
+/* For each type: few rows, many rows, and weights with by_k. */
 #define CHECKS (3 * MICA_BLOCK_COUNT)
 
 static mica_status check_product(mica__check *check) {
@@ -171,7 +172,8 @@ static bool is_swap(const mica_graph *graph, int32_t id) {
   return axes->axes[0] == 1 && axes->axes[1] == 0;
 }
 
-/* Finds an f32 matmul with blocks, transposed or not. */
+/* Finds out if node `id` is an f32 matmul of *x with the matrix in blocks *w of type *type. Sets *by_k if the matrix is
+ * not transposed. */
 static bool find_product(const mica_graph *graph, int32_t id, bool *by_k, int32_t *x, int32_t *w, int32_t *type) {
   int32_t in[4], of[4], blocks[4];
   if (!mica__pattern_op(graph, id, &mica__op_matmul, in)) return false;
@@ -218,7 +220,7 @@ static bool match_product(const mica__match *match, int32_t root, int32_t *input
   return true;
 }
 
-/* Products by k do not use the kernels for few rows, the only ones that can include a norm. */
+/* Products with by_k do not use the kernels for few rows, the only ones that can include a norm. */
 static bool fuse_norm(const mica__match *match, mica_engine *engine, int32_t root, int32_t *inputs, int32_t *count,
                       void *attributes) {
   const mica__block_product_attrs *attrs = attributes;

@@ -210,7 +210,8 @@ static mica_value take_steps(mica_value y, const steps *taken) {
   return y;
 }
 
-/* The operand of a product before its reshape: each layer flattens its rows by itself. */
+/* If x, the operand of a product, is a reshape, returns the operand of the reshape; else x. Layers flatten rows by
+ * reshapes of their own, so products of the same rows may have different nodes as operands. */
 static int32_t source_of(const mica_graph *graph, int32_t x) {
   const mica__node *node = mica__graph_node(graph, x);
   return node->op == &mica__op_reshape ? node->inputs[0] : x;

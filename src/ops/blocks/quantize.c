@@ -1,5 +1,6 @@
-/* From floats to blocks. Without importance, types of 32 elements follow GGUF's formulas; everything else searches for
- * the scales with the least weighted squared error. */
+/* Converts floats to blocks. The importance of an element is the weight of its squared error. Without importance, types
+ * of 32 elements follow GGUF's formulas. In all other cases the scales of least weighted squared error are searched
+ * for. */
 #include "base/element.h"
 #include "base/error.h"
 #include "cl/blocks/fields.clh"
@@ -38,7 +39,8 @@ static float clamped(float value, int low, int high) {
 
 /* --- GGUF's formulas --- */
 
-/* Intermediate results have their own variables: fused multiply-adds would change the last bits. */
+/* Products have their own variables, so that the compiler does not fuse them with additions: fused multiply-adds would
+ * change the last bits. */
 static bool plain_symmetric(const work *w) {
   uint8_t numbers[MICA__BLOCK_MOST];
   const mica__block_layout *l = w->layout;
@@ -76,7 +78,7 @@ static bool plain_asymmetric(const work *w) {
   return put_half(w->block + l->d, d) && put_half(w->block + l->minimum, least);
 }
 
-/* Writes the numbers of least error for the block's power; returns the error. */
+/* Writes the numbers of least error for the scale (a power of two) in the block. Returns the weighted squared error. */
 static double nearest_fours(const work *w) {
   uint8_t numbers[MICA__BLOCK_MOST];
   float scale[MICA__BLOCK_GROUPS], minimum[MICA__BLOCK_GROUPS];
@@ -121,10 +123,10 @@ static bool powers(const work *w) {
 /* --- the search --- */
 
 #define TRIALS                                                                                                         \
-  10 /* scales that are tried on each side of the plain one; from one to the next the largest number
-                   * changes by 0.1 */
+  10 /* scales tried on each side of the plain one, which maps the largest element to the largest number;
+                   * from one scale to the next, the number to which it is mapped changes by 0.1 */
 
-/* The best scale in x = scale * q for elements first .. first + n - 1. */
+/* Returns the scale with the least weighted squared error in x = scale * q for elements first .. first + n - 1. */
 static float symmetric_scale(const work *w, int first, int n) {
   float most = 0, best = 0;
   double gain = 0;
@@ -151,7 +153,7 @@ typedef struct fit {
   double w, q, x, qq, qx, xx;
 } fit;
 
-/* Solves the fit, with the minimum at most 0 if it is bounded; returns the error. */
+/* Finds the scale and minimum of least error. If `bounded` is set, the minimum is at most 0. Returns the error. */
 static double solve(const fit *f, bool bounded, double *scale, double *minimum) {
   const double det = f->w * f->qq - f->q * f->q;
   *scale = *minimum = 0;
@@ -214,8 +216,8 @@ static double error_of(const work *w, int first, int n, float scale, float minim
   return error;
 }
 
-/* Searches sub-scales from `low` to `high` within 1 of the rounded ones for the least error: *a multiplies d, *b
- * multiplies m if m is not 0. */
+/* Replaces the rounded sub-scales *a and *b by those of least error. Tries all numbers within 1 of them that lie in
+ * [low, high]. *a multiplies d, and *b multiplies m; *b becomes 0 if m is 0. */
 static void refine(const work *w, int first, int n, float d, float m, int low, int high, int *a, int *b) {
   const int around_a = *a, around_b = *b;
   double least = INFINITY;
@@ -234,7 +236,7 @@ static int divided(float value, float by, int low, int high) {
   return by != 0 ? (int)clamped(rintf(value / by), low, high) : 0;
 }
 
-/* Q4_K and Q5_K. */
+/* Searches for the scales of a Q4_K or Q5_K block. Returns false if one is too large for f16. */
 static bool search_six(const work *w) {
   float scale[8], minimum[8], d = 0, m = 0;
   const int n = w->layout->elements / 8;
@@ -262,7 +264,7 @@ static bool search_six(const work *w) {
   return true;
 }
 
-/* Q6_K. */
+/* Searches for the scales of a Q6_K block. Returns false if one is too large for f16. */
 static bool search_bytes(const work *w) {
   float scale[16], most = 0;
   const int n = w->layout->elements / 16;

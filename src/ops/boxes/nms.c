@@ -1,4 +1,5 @@
-/* Non-maximum suppression: operands boxes, scores and perhaps classes, results KEPT and COUNT. */
+/* Non-maximum suppression. Operands: boxes (.., n, 4), scores (.., n) and perhaps classes (.., n). Results: KEPT, the
+ * indices of kept boxes from the highest score to the lowest, then -1; and COUNT, their number. */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/common/build.h"
@@ -49,7 +50,7 @@ static mica_status infer_nms(const mica__type *inputs, int32_t input_count, void
   return MICA_OK;
 }
 
-/* --- the reference: in the kernel's precision, for boxes on the threshold --- */
+/* --- the reference --- */
 
 static void corners(const double *b, bool centers, double to[4]) {
   for (int k = 0; k < 2; k++) {
@@ -167,7 +168,7 @@ static mica_status get(const problem *p, const mica__kernel_desc *desc, const in
   return MICA_OK;
 }
 
-/* kept is also scratch: every work-item reads back the boxes that it has kept. */
+/* `kept` is also scratch memory: each work-item reads back the boxes that it has kept so far. */
 static mica_status launch_serial(const problem *p, const mica_tensor *kept) {
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;

@@ -1,5 +1,6 @@
-/* The sum over ranks of a bucket of f32 tensors. The result is one row of numbers, in which each operand begins at a
- * multiple of 64 bytes, as in the host's memory, so that a bucket is sent as it lies there. */
+/* Sums a bucket of f32 tensors over all ranks. The result is one row of numbers, in which each operand begins at a
+ * multiple of 64 bytes. The operands lie in the host's memory at the same distances, so a bucket is sent without first
+ * being copied together. */
 #include "base/error.h"
 #include "ops/collective/channels.h"
 #include "ops/collective/collective.h"
@@ -140,9 +141,10 @@ mica_value mica_all_reduce(mica_value x, mica_communicator *communicator, int32_
   return sum;
 }
 
-/* --- layers of which every rank has a part --- */
+/* --- layers that are divided among ranks --- */
 
-/* The sum of one value, whose extents may be open: for activations of the network, not for its weights. */
+/* Infers the type of the sum of one value, whose extents may be open. This op is for activations of the network.
+ * Weights and gradients, whose extents are known, are summed by all_reduce. */
 static mica_status infer_sum(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
   const mica__all_reduce_attrs *how = attrs;

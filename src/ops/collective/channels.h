@@ -12,13 +12,13 @@ enum {
   MICA__CHANNEL_DICE = MICA_CHANNELS / 4 - 4,            /* Dice loss of a task */
   MICA__CHANNEL_STAGE_VALUES = MICA_CHANNELS / 4 - 3,    /* from a stage to the next one */
   MICA__CHANNEL_STAGE_GRADIENTS = MICA_CHANNELS / 4 - 2, /* from a stage to the previous one */
-  MICA__CHANNEL_SAVING = MICA_CHANNELS / 4 - 1,          /* weights to rank 0; in a step, the loss of a pipeline */
-  MICA__CHANNEL_BUCKETS = MICA_CHANNELS / 4,             /* the weight of a rank's gradients, then the gradients */
-  MICA__CHANNEL_SHARD_NORMS = MICA_CHANNELS / 2 - 5,     /* two; before: gradients of weights that stages share */
-  MICA__CHANNEL_SHARE = MICA_CHANNELS / 2 - 3,           /* the trainer: data of one rank, sent to the others */
+  MICA__CHANNEL_SAVING = MICA_CHANNELS / 4 - 1,          /* saved weights to rank 0; in a step, a pipeline's loss */
+  MICA__CHANNEL_BUCKETS = MICA_CHANNELS / 4,             /* how much a rank's gradients count, then the gradients */
+  MICA__CHANNEL_SHARD_NORMS = MICA_CHANNELS / 2 - 5,     /* two; channels just below: gradients that stages share */
+  MICA__CHANNEL_SHARE = MICA_CHANNELS / 2 - 3,           /* the trainer: data that one rank sends to all others */
   MICA__CHANNEL_SUMS = MICA_CHANNELS / 2 - 2,            /* the trainer: sums of metrics, times, counts */
   MICA__CHANNEL_AGREE = MICA_CHANNELS / 2 - 1,           /* the trainer: whether to stop */
-  MICA__CHANNEL_OF_GRADIENTS = MICA_CHANNELS / 2,        /* + c: the gradient of a sum on channel c */
+  MICA__CHANNEL_OF_GRADIENTS = MICA_CHANNELS / 2,        /* add c: the gradient of the sum on channel c */
 };
 
 _Static_assert(MICA__CHANNEL_PROGRAM < MICA__CHANNEL_NORMS && MICA__CHANNEL_NORMS < MICA__CHANNEL_DICE &&
@@ -32,7 +32,7 @@ _Static_assert(MICA__CHANNEL_BUCKETS < MICA__CHANNEL_SHARD_NORMS &&
                    MICA__CHANNEL_SHARE + 1 == MICA__CHANNEL_SUMS && MICA__CHANNEL_SUMS + 1 == MICA__CHANNEL_AGREE &&
                    MICA__CHANNEL_AGREE + 1 == MICA__CHANNEL_OF_GRADIENTS,
                "channels of the optimiser and the trainer do not meet");
-/* Sums with a gradient use channels up to DICE. */
+/* Only sums on channels up to DICE have gradients, which need the same number of channels from OF_GRADIENTS on. */
 _Static_assert(MICA__CHANNEL_OF_GRADIENTS + MICA__CHANNEL_DICE < MICA_CHANNELS, "gradients have channels");
 
 #endif

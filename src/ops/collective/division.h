@@ -1,4 +1,4 @@
-/* ops/collective/division.h: a tensor that is divided among ranks: blocks along one axis. */
+/* ops/collective/division.h: how a tensor is divided among ranks, in blocks along one axis. */
 #ifndef MICA_OPS_COLLECTIVE_DIVISION_H
 #define MICA_OPS_COLLECTIVE_DIVISION_H
 
@@ -8,11 +8,12 @@
 
 #define MICA__DIVISION_SECTIONS 3
 
-/* The axis of the whole consists of sections, such as queries, keys and values. Rank k has block k of each section, one
- * after the other. Zeros: every rank has the whole. */
+/* The axis of the undivided tensor (the whole) consists of sections, such as queries, keys and values. Each section is
+ * cut into one block per rank. Rank k has block k of every section, joined in the order of the sections. If all fields
+ * are 0, every rank has the whole tensor. */
 typedef struct mica__division {
   int32_t axis, count;                       /* count: the number of sections */
-  int64_t sections[MICA__DIVISION_SECTIONS]; /* the whole's extents */
+  int64_t sections[MICA__DIVISION_SECTIONS]; /* the extents of the sections in the whole tensor */
 } mica__division;
 
 static inline bool mica__is_divided(const mica__division *d) { return d->count > 0; }

@@ -1,5 +1,6 @@
-/* Sums that one rank receives, and values that one rank sends: for optimisers with divided state. A rank that receives
- * nothing gets the result 0, one number, which its graph must use so that the step is not dropped. */
+/* Ops for optimisers whose state is divided among ranks: sums that only one rank receives, and values that one rank
+ * sends to the others. A rank that receives nothing gets the result 0, a single number. Its graph must use this number,
+ * because a node that nothing uses does not run. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "ops/collective/collective.h"
@@ -18,7 +19,8 @@ static MICA__ATTR_TABLE(root, ROOT_ATTRS);
 /* The data of a transfer, which must live until it has been waited for. */
 typedef struct going {
   void *request;
-  int64_t offsets[]; /* ranks + 1, such that all elements are the root's part */
+  /* The part of rank k begins at offsets[k] and ends at offsets[k + 1]. The root's part has all elements. */
+  int64_t offsets[];
 } going;
 
 static bool is_root(const mica__root_attrs *how) {
@@ -68,7 +70,8 @@ static mica_status infer_reduce(const mica__type *inputs, int32_t input_count, v
   return MICA_OK;
 }
 
-/* Other ranks discard their result into the memory of the operands, which may be overwritten. */
+/* Ranks other than the root need no result. What they receive is written over their operands, which may be
+ * overwritten. */
 static mica_status begin_reduce(const mica__host *host, mica_event *ready, void **pending) {
   void *operands = (void *)(uintptr_t)host->inputs[0];
   if (is_root(host->attrs)) return start(host, MICA_COLLECTIVE_REDUCE_SCATTER, operands, host->output, ready, pending);

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* Activations without attributes, or with their argument as the only one. */
+/* Activations that have no attributes, or whose argument is their only attribute. */
 static const struct {
   const mica__op *op;
   mica_activation activation;
@@ -39,7 +39,8 @@ static bool find(const mica__node *node, mica_activation *activation, double *ar
 
 bool mica__activation_of(const mica__node *node, mica_activation *activation, double *argument) {
   if (!find(node, activation, argument)) return false;
-  /* The epilogue computes with the activation's argument and constants as floats. */
+  /* The epilogue computes in f32, so f64 nodes are refused if their argument, or a constant of the activation, is not
+   * exact in f32. */
   bool rounded = (double)(float)*argument != *argument || *activation == MICA_ACTIVATION_GELU_TANH ||
                  *activation == MICA_ACTIVATION_HARD_SWISH;
   return node->type.dtype != MICA_F64 || !rounded;

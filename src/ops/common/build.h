@@ -1,4 +1,4 @@
-/* ops/common/build.h: helpers that infer functions, gradient rules and builders of ops share. */
+/* ops/common/build.h: helpers for the infer functions, gradient rules and builders of ops. */
 #ifndef MICA_OPS_COMMON_BUILD_H
 #define MICA_OPS_COMMON_BUILD_H
 
@@ -6,7 +6,7 @@
 
 #include <mica/nodes.h>
 
-/* Descriptors that other ops build on directly. */
+/* Descriptors of ops that the code of other ops uses directly. */
 extern const mica__op mica__op_reshape, mica__op_transpose, mica__op_expand, mica__op_sum, mica__op_cumsum,
     mica__op_cumprod, mica__op_top_k, mica__op_random, mica__op_cast;
 
@@ -16,10 +16,11 @@ MICA__ATTR_STRUCT(transpose, MICA__TRANSPOSE_ATTRS);
 /* Returns the attributes of a value's node, as its op's struct; valid as long as the graph is. */
 const void *mica__attrs_of(mica_value value);
 
-/* Sets bit k for each named axis k of x, all bits if axes are empty. False, with the error recorded, for an axis that x
- * does not have, an axis that is named twice and an invalid count. */
+/* Sets bit k for each named axis k of x, or all bits if `axes` is empty. Returns false, with the error recorded, in
+ * these cases: x lacks an axis, an axis is named twice, or the count is invalid. */
 bool mica__builder_axes(const char *op, mica_value x, mica_axes axes, uint32_t *set);
-/* Does the same for a tensor of this rank that is made from x; sets no bits if axes are empty. */
+/* Like mica__builder_axes, but for axes of a tensor of this rank that is made from x. Sets no bits if axes are
+ * empty. */
 bool mica__builder_named_axes(const char *op, mica_value x, mica_axes axes, int32_t rank, uint32_t *set);
 /* Lists the axes whose bits are set. */
 mica_axes mica__axes_of(uint32_t set);
@@ -41,14 +42,15 @@ bool mica__builder_axis(const char *op, mica_value x, int64_t *axis);
 bool mica__builder_choice(const char *op, mica_value x, const char *what, int64_t value, int64_t count);
 bool mica__builder_number(const char *op, mica_value x, const char *what, double value, double least, double most);
 
-/* In a shape for reshape: the extent of dimension k of the operand. */
+/* In the shape that is given to reshape, stands for the extent of dimension k of the operand. */
 #define MICA__COPY_DIM(k) (-2 - (int64_t)(k))
 
 /* mica__drop_axis removes dimension `axis`, whose extent is 1; mica__insert_axis inserts such a dimension. */
 mica_value mica__drop_axis(mica_value value, int32_t axis);
 mica_value mica__insert_axis(mica_value value, int32_t axis);
 
-/* Returns x extended along an axis, which is not open, by `before` and `after` elements equal to `value`. */
+/* Extends x along an axis of known extent (not MICA_DYNAMIC): adds `before` elements in front and `after` elements
+ * behind, all equal to `value`. */
 mica_value mica__pad_axis(mica_value x, int32_t axis, int64_t before, int64_t after, double value);
 
 /* Returns the number of elements of x along the axes, as a scalar of x's dtype; a constant if the shape is known. */
@@ -63,14 +65,14 @@ MICA__ATTR_STRUCT(cast, MICA__CAST_ATTRS);
 /* Returns a scalar in the graph of `like`, of its dtype. */
 mica_value mica__number(mica_value like, double number);
 
-/* mica__widen casts f16 and bf16 to f32, so that no intermediate is rounded to 16 bits, and returns others as they
- * are; of a value that mica__stream made, it returns the value before its cast. mica__narrow casts a result back to
- * x's type. */
+/* mica__widen casts f16 and bf16 to f32, so that no intermediate is rounded to 16 bits, and returns values of other
+ * dtypes as they are. If mica__stream made the value, it returns the value before that cast. mica__narrow casts a
+ * result back to x's dtype. */
 mica_value mica__widen(mica_value x);
 mica_value mica__narrow(mica_value value, mica_value x);
-/* Casts to x's type like mica__narrow, for a value that nothing else uses: mica__widen of the result gives the value
- * itself again, not the rounded one. Gradients of the value count as gradients of the result (mica__op.is_stream),
- * with respect to which users may differentiate. */
+/* Casts `value` to x's dtype, like mica__narrow. Only the result may be used afterwards, not `value`. mica__widen of
+ * the result returns `value` itself, which was not rounded. Users may differentiate with respect to the result;
+ * gradients of `value` count as gradients of the result (mica__op.is_stream). */
 mica_value mica__stream(mica_value value, mica_value x);
 
 /* A tensor seen as (outer, n, inner), where n is one of its axes. */
@@ -79,8 +81,8 @@ typedef struct mica__rows {
 } mica__rows;
 mica__rows mica__rows_of(mica_shape shape, int64_t axis);
 
-/* On the host. mica__row_major gives the strides of a row-major tensor. mica__next_index steps to the next index of a
- * shape, and is false after the last one. */
+/* Indices on the host. mica__row_major gives the strides of a row-major tensor. mica__next_index steps to the next
+ * index of a shape. It returns false, with the index back at the start, after the last one. */
 void mica__row_major(mica_shape shape, int64_t stride[MICA_MAX_RANK]);
 bool mica__next_index(mica_shape shape, int64_t index[MICA_MAX_RANK]);
 /* Returns the offset of the element that an access reaches at an index. */

@@ -13,9 +13,9 @@ mica_status mica__operand_check(const mica_queue *queue, const char *op, const c
 /* Does the same as mica__operand_check for a tensor that need not be contiguous. */
 mica_status mica__operand_check_strided(const mica_queue *queue, const char *op, const char *name,
                                         const mica_tensor *tensor);
-/* MICA_E_INVALID if a result shares memory with an operand, naming both: "gemm: d overlaps a"; also if the result is
- * read-only, which is all that is checked if operand is NULL. mica__operand_apart_or_same accepts a result that is
- * the operand itself, element for element. */
+/* Fails with MICA_E_INVALID if a result shares memory with an operand ("gemm: d overlaps a"), or if the result is
+ * read-only. If `operand` is NULL, only fails for a read-only result. mica__operand_apart_or_same also accepts a result
+ * that is the operand itself, element for element. */
 mica_status mica__operand_apart(const char *op, const char *result_name, const mica_tensor *result, const char *name,
                                 const mica_tensor *operand);
 mica_status mica__operand_apart_or_same(const char *op, const char *result_name, const mica_tensor *result,

@@ -1,4 +1,5 @@
-/* ops/epilogue/epilogue.h: what happens to finished sums on their way into a result, as data.
+/* ops/epilogue/epilogue.h: the description of an epilogue (mica__epilogue), the steps from finished sums to a stored
+ * result.
  *
  *   D[batch] = activation(alpha sums[batch] + beta C[batch] + bias)
  *
@@ -28,8 +29,8 @@ typedef struct mica__epilogue {
   float activation_arg;
 } mica__epilogue;
 
-/* Sets the parameters D_T, ACC_T, BIAS_T and BIAS in values, gets the kernel with the activation's text in front and
- * begins its launch; the caller then adds the arguments that precede the epilogue's. */
+/* Sets the parameters D_T, ACC_T, BIAS_T and BIAS in values, gets the kernel with the activation's source code in front
+ * and begins its launch; the caller then adds the arguments that precede the epilogue's. */
 mica_status mica__epilogue_begin(mica_queue *queue, const mica__kernel_desc *desc, int32_t *values,
                                  const mica__epilogue *epilogue, mica__launch *launch);
 /* Adds the arguments of EPILOGUE_PARAMS. */

@@ -101,8 +101,8 @@ static mica_status make_order(const mica__exec *exec, const mica__expert_sizes *
   return status;
 }
 
-/* Returns an upper bound on the number of tiles of at most `most` rows if rows are grouped by expert, where rows
- * without a valid expert are one more group. */
+/* Returns an upper bound on the number of tiles if rows are grouped by expert and a tile has at most `most` rows of one
+ * group. Rows without a valid expert are one more group. */
 static int64_t tiles_of(const mica__expert_sizes *s, int64_t most) {
   const int64_t pairs = s->rows * s->chosen;
   return pairs / most + mica__min(pairs, s->experts + 1);
@@ -162,8 +162,8 @@ static mica_status launch_few(const mica__exec *exec, const mica__expert_sizes *
   return mica__queue_submit(exec->queue, &launch);
 }
 
-/* Sets the lanes of the device's vectors, and halves the rows, down to 16, until its local memory holds a tile: a
- * panel of weights and the sums. */
+/* Sets the lanes of a sum by the device's vectors. Halves the rows of a tile, down to 16, until local memory holds the
+ * tile: a panel of weights and the sums. */
 static void fit_tile(const mica_device_info *device, int32_t *values) {
   const int64_t lanes = device->vector_bytes >= MICA__LONG_VECTOR ? 16 : mica__kernel_value(&cpu_tile, values, "VL");
   const int64_t w_rows = mica__kernel_value(&cpu_tile, values, "NB");

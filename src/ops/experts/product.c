@@ -146,7 +146,7 @@ static mica_value for_rows(mica_value dx, mica_value x, mica_value ids) {
   return is_shared(x, ids) ? mica_sum(dx, MICA_AXES(-2), true) : dx;
 }
 
-/* Repeats x (.., 1, k) for each of the ids (.., S): (.., S, k). */
+/* Repeats x (.., 1, k) once for each of the S ids of a row, which gives (.., S, k). */
 static mica_value for_ids(mica_value x, mica_value ids) {
   const mica_shape which = mica_value_shape(ids);
   mica_shape all = mica_value_shape(x);
@@ -213,7 +213,8 @@ static mica__launch_case make_case(mica__expert_attrs *attrs, int64_t rows, int6
                              .fill = fill_blocks};
 }
 
-/* Forms: few rows, many rows, and matrices by k. Types: three of numbers, and every block type. */
+/* Each form (few rows, many rows, matrices (k, n)) is checked with each type (three of numbers, and every block
+ * type). */
 #define FORMS 3
 #define TYPES (MICA_BLOCK_COUNT + 2)
 

@@ -38,7 +38,8 @@ mica_value mica_range(mica_graph *graph, mica_dtype dtype, int64_t count) {
   return range;
 }
 
-/* Indices may be smaller than x along other axes; they are then padded with indices out of range. */
+/* Indices may be smaller than x along axes other than `axis`. They are then padded with indices out of range, which a
+ * scatter ignores. */
 mica_value mica_scatter_elements(mica_value x, mica_value indices, mica_value updates, int32_t axis, mica_scatter how) {
   mica_shape shape = mica_value_shape(x), given = mica_value_shape(indices);
   int64_t k = axis;

@@ -1,4 +1,4 @@
-/* ops/index/index.h: gather and scatter: their attributes, and their operands seen as three axes. */
+/* ops/index/index.h: the attributes of gather and scatter, and how their operands are seen as three axes. */
 #ifndef MICA_OPS_INDEX_INDEX_H
 #define MICA_OPS_INDEX_INDEX_H
 
@@ -32,14 +32,15 @@ mica_status mica__index_infer(mica__index_attrs *attrs, const mica__type *indexe
 /* Converts an index, which counts from the end if negative, to 0 .. n - 1; -1 if it is out of range. */
 int64_t mica__index_resolve(double index, int64_t n);
 
-/* Returns an index outside an axis of this extent. If the extent is open it is INT32_MAX, which kernels' axes do not
- * reach. */
+/* Returns an index outside an axis of this extent. If the extent is open, the result is INT32_MAX, which is larger than
+ * the extents that kernels can take. */
 static inline double mica__index_outside(int64_t extent) { return (double)(extent < 0 ? INT32_MAX : extent); }
 
 mica_value mica__scatter(mica_value x, mica_value indices, mica_value updates, int32_t axis, bool elements,
                          mica_scatter how);
 
-/* Adds updates to zeros of x's shape, with one index per element; unique: no element of the result is named twice. */
+/* Adds updates to zeros of x's shape, with one index per element. unique: the caller promises that no element of the
+ * result is named twice. */
 mica_value mica__scatter_sum(mica_value x, mica_value indices, mica_value updates, int32_t axis, bool unique);
 
 extern const mica__op mica__op_gather, mica__op_gather_elements, mica__op_scatter, mica__op_scatter_into_zeros;

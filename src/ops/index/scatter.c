@@ -68,7 +68,8 @@ static const mica__variant variants[] = {
 };
 static const mica__kernel_desc update = {MICA__KERNEL("scatter_update", "index/scatter_update.cl", params, variants)};
 
-/* Up to this many indices, each is compared with all others; with more, sorting them takes less time. */
+/* With at most this many indices, equal ones are found by comparing each index with all others. With more, sorting them
+ * takes less time. */
 #define MOST_COMPARED 64
 enum { FIND_COMPARED, FIND_NONE, FIND_SORTED };
 
@@ -141,7 +142,7 @@ static mica_status grad_scatter(const mica__grad *grad) {
   return MICA_OK;
 }
 
-/* Checks scatters: with a base every join, into zeros only sums. */
+/* Checks scatters: all joins if there is a base, only sums into zeros. */
 static mica_status check_joins(mica__check *check, const mica__op *op, bool base) {
   mica__index_attrs rows = {0}, columns = {.axis = 1}, each = {.elements = true}, last = {.axis = -1, .elements = true};
   mica__index_attrs *const all[] = {&rows, &columns, &each, &last};

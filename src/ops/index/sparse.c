@@ -75,15 +75,15 @@ mica_value mica_dot_interaction(mica_value x) {
 
 /* --- samples --- */
 
-/* How ids are drawn: evenly, or by popularity with Walker's alias method (1977): an evenly drawn id j is kept with
- * probability keep[j], else it becomes other[j]. */
+/* How ids are drawn: evenly, or by popularity with Walker's alias method (1977). This method draws an id j evenly,
+ * keeps it with probability keep[j], and else takes other[j]. */
 typedef struct draw {
   const mica_negative_config *c;
   mica_value step, keep, other, log_share;
 } draw;
 
-/* Finds the share of each id from `first` on, times the number of ids; false if a popularity is negative or not
- * finite, or all are 0. */
+/* Sets shares[i] to the probability of id first + i, times the number of ids, so that the mean is 1. False if a
+ * popularity is negative or not finite, or if all are 0. */
 static bool find_shares(const mica_negative_config *c, double *shares) {
   const int64_t ids = c->count - c->first;
   double total = 0;
@@ -96,7 +96,8 @@ static bool find_shares(const mica_negative_config *c, double *shares) {
   return total > 0 && isfinite(total);
 }
 
-/* Fills keep and other from shares, which it overwrites: ids with a share below 1 are filled up by ids with more. */
+/* Fills keep and other from shares, which it overwrites. An id with a share below 1 gets the rest from an id with a
+ * larger share. */
 static void pair_ids(double *shares, int64_t ids, int32_t *list, float *keep, int32_t *other) {
   int64_t poor = 0, rich = ids;
   for (int64_t i = 0; i < ids; i++) keep[i] = 1, other[i] = (int32_t)i;
@@ -106,7 +107,7 @@ static void pair_ids(double *shares, int64_t ids, int32_t *list, float *keep, in
     else
       list[--rich] = (int32_t)i;
   }
-  /* list: ids with a share below 1 from the front, the others from the back. */
+  /* list now holds the ids with a share below 1 at the front, and the others at the back. */
   for (int64_t next = 0; next < poor && poor < ids;) {
     const int32_t i = list[next++], r = list[poor];
     keep[i] = (float)shares[i];

@@ -219,7 +219,7 @@ static mica_status grad_dot(const mica__grad *grad) {
 
 /* --- checks --- */
 
-/* A pattern of two entries per vertex, or fewer if there is no room: vertex i with itself and with its successor.
+/* The pattern has two entries per vertex, or fewer if there is no room: vertex i with itself and with its successor.
  * Random numbers would rarely describe the same entries by rows and by columns. */
 static void fill_pattern(mica__check *check, const mica__launch_case *c, int32_t input, double *values, int64_t count) {
   const int64_t vertices = c->inputs[X].shape.dim[1], entries = c->inputs[ENTRIES].shape.dim[1];

@@ -68,7 +68,8 @@ static const mica__kernel_param params[] = {
 static const mica__variant variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA_F32, 1, 1, 0)};
 static const mica__kernel_desc top_k = {MICA__KERNEL("top_k", "index/top_k.cl", params, variants)};
 
-/* The shortest rows for which the kernels for long rows run; their keys have at most 4 bytes. */
+/* LEAST_LONG: the shortest rows for which the kernels for long rows run. FOUR_BYTES: the types of x that these kernels
+ * take, of at most 4 bytes. */
 #define LEAST_LONG 256
 #define FOUR_BYTES MICA_F32, MICA_F16, MICA_BF16, MICA_I8, MICA_U8, MICA_I16, MICA_U16, MICA_I32, MICA_U32
 #define LONG_PARAMS                                                                                                    \
@@ -94,7 +95,8 @@ static bool gpu_has_room(const int32_t *values, const mica_device_info *device) 
   return (size_t)group <= device->max_group && (uint64_t)(room * 8 + 260 * 4) <= device->local_bytes;
 }
 
-/* To walk a row takes k n steps of one work-item; to sort it takes about 50 n steps, divided among many work-items. */
+/* A work-item that walks a row of n elements once for each of the k results takes k n steps. To sort the row takes
+ * about 50 n steps, divided among many work-items. */
 #define MOST_WALKED 8
 #define LEAST_SORTED 256
 
@@ -117,7 +119,8 @@ static mica_status begin_long(const mica__exec *exec, const mica__kernel_desc *d
   return MICA_OK;
 }
 
-/* The fewest elements kept between two sorts: with fewer, sorts would be small and frequent. */
+/* The smallest room of the array `kept` of index/cpu/top_k.cl, which collects elements between two sorts. With less
+ * room, sorts would be small and frequent. */
 #define LEAST_KEPT 64
 
 /* A launch, and the rows of x. */

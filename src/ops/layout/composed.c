@@ -15,7 +15,7 @@ void mica_split(mica_value x, int32_t axis, const int64_t *sizes, size_t count, 
   for (size_t i = 0; i < count; i++) {
     int64_t end = 0;
     if (sizes[i] < 0 || __builtin_add_overflow(begin, sizes[i], &end)) {
-      begin = sizes[i] < 0 ? INT64_MIN : INT64_MAX; /* no extent */
+      begin = sizes[i] < 0 ? INT64_MIN : INT64_MAX; /* a number that no extent equals */
       break;
     }
     parts[i] = mica_slice(x, (int32_t)k, begin, end, 1);
@@ -90,7 +90,7 @@ mica_value mica_tile(mica_value x, const int64_t *repeats) {
   return x;
 }
 
-/* Returns the `count` elements that continue x on one side of an axis, by the mode. */
+/* Returns the `count` elements that pad x on one side of an axis, as the mode says. */
 static mica_value continued(mica_value x, int32_t axis, int64_t count, bool before, mica_pad_mode mode) {
   int64_t n = mica_value_shape(x).dim[axis];
   int64_t most = mode == MICA_PAD_MODE_REFLECT ? n - 1 : mode == MICA_PAD_MODE_WRAP ? n : n > 0 ? INT64_MAX : 0;

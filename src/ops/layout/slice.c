@@ -171,7 +171,7 @@ mica_value mica_slice(mica_value x, int32_t axis, int64_t start, int64_t stop, i
   if (extent == MICA_DYNAMIC)
     return mica__builder_fail("slice", x, MICA_E_SHAPE, "axis %d of '%s' is open, but must have a known size", (int)k,
                               mica_value_name(x));
-  /* A step of at least the extent takes one element; a larger step could overflow as a stride. */
+  /* All steps of at least the extent take one element. The largest of them would overflow as strides. */
   step = clamp(step, extent ? -extent : -1, extent ? extent : 1);
   if (start < 0) start += extent;
   if (stop < 0 && stop != MICA_END) stop += extent;

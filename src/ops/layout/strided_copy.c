@@ -21,13 +21,14 @@ static const mica__variant variants[] = {
 static const mica__kernel_desc strided_copy = {
     MICA__KERNEL("strided_copy", "layout/strided_copy.cl", params, variants)};
 
-/* A copy in the kernel's form, with few dimensions. */
+/* A copy as the kernel takes it, with as few dimensions as possible. */
 typedef struct plan {
   int32_t rank;
   int64_t extent[MICA_MAX_RANK], from[MICA_MAX_RANK], to[MICA_MAX_RANK];
 } plan;
 
-/* Drops dimensions of extent 1 and merges dimensions that both sides walk as one. At least one dimension is left. */
+/* Drops dimensions of extent 1 and merges adjacent dimensions whose elements are evenly spaced in both x and y. At
+ * least one dimension is left. */
 static plan make_plan(mica_shape space, const mica__access *from, const mica__access *to) {
   plan p = {0};
   for (int32_t i = 0; i < space.rank; i++) {
@@ -57,7 +58,7 @@ typedef struct copying {
   plan p;
   mica__kernel *kernel;
   const mica_tensor *x, *y;
-  int64_t x_from, y_from, steps, outer; /* steps: work-items of a row */
+  int64_t x_from, y_from, steps, outer; /* steps: work-items per row; outer: rows */
   size_t group;
   bool flat;
 } copying;

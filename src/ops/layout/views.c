@@ -7,8 +7,8 @@
 MICA__ATTR_STRUCT(to_shape, TO_SHAPE_ATTRS);
 static MICA__ATTR_TABLE(to_shape, TO_SHAPE_ATTRS);
 
-/* --- reshape: the shape is what was asked for (MICA_DYNAMIC: what remains; MICA__COPY_DIM: as the operand's); with a
- * second operand it is that one's shape --- */
+/* --- reshape: to the shape in the attributes (MICA_DYNAMIC: what remains; MICA__COPY_DIM: as the operand's), or to the
+ * shape of a second operand --- */
 
 /* Sets *count to the product of all known dimensions; false if it overflows. */
 static bool product(mica_shape shape, int64_t *count) {
@@ -32,8 +32,8 @@ static bool copy_dims(mica_shape from, mica_shape *to, int32_t *rest) {
   return true;
 }
 
-/* Sets *to to the asked shape, with copied dimensions and the remaining one filled in; this one may stay open if the
- * operand is open. MICA_E_SHAPE if that is impossible. */
+/* Sets *to to the asked shape, with copied dimensions and the remaining one filled in. The remaining dimension stays
+ * open if the operand's shape is open. MICA_E_SHAPE if that is impossible. */
 static mica_status resolve(mica_shape from, mica_shape asked, mica_shape *to) {
   char tf[MICA_SHAPE_TEXT], ta[MICA_SHAPE_TEXT];
   int64_t have = 1, known = 1;
@@ -141,7 +141,7 @@ mica_value mica_transpose(mica_value x, mica_axes axes) {
   return mica__graph_add(&mica__op_transpose, &x, 1, &attrs);
 }
 
-/* --- expand: to the broadcast with the shape; with a second operand to that one's shape --- */
+/* --- expand: broadcasts the operand with the shape in the attributes, or with the shape of a second operand --- */
 
 static mica_status infer_expand(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   char tf[MICA_SHAPE_TEXT], tt[MICA_SHAPE_TEXT];

@@ -1,20 +1,20 @@
-/* ops/random/permutation.h: a permutation of 0 .. n - 1 with random access to its elements. Reading of a shuffled epoch
- * can therefore begin anywhere, on the host or, with the same words, in a kernel (cl/random/permutation.clh).
+/* ops/random/permutation.h: a permutation of 0 .. n - 1 with random access to its elements, so that reading of a
+ * shuffled epoch can begin anywhere. cl/random/permutation.clh computes the same permutation in kernels.
  *
- * It is a Feistel network over the bits of the index, with keys from Philox, which is repeated until the result is
- * below n (Black and Rogaway: Ciphers with arbitrary finite domains, CT-RSA 2002). */
+ * It is a Feistel network over the bits of the index, with keys from Philox. The network is applied again until the
+ * result is below n (Black and Rogaway: Ciphers with arbitrary finite domains, CT-RSA 2002). */
 #ifndef MICA_OPS_RANDOM_PERMUTATION_H
 #define MICA_OPS_RANDOM_PERMUTATION_H
 
 #include "ops/random/philox.h"
 
 #define MICA__PERMUTATION_ROUNDS 6
-/* Stands for the epoch in the permutation that splits a dataset; other numbers are epochs. */
+/* The value of `epoch` that selects the permutation which splits a dataset. All other values are epochs. */
 #define MICA__PERMUTATION_SPLIT UINT64_MAX
 
 typedef struct mica__permutation {
   uint32_t n;
-  uint32_t bits; /* of the network: the smallest even number, at least 8, that holds n - 1; 0: the identity */
+  uint32_t bits; /* bits of an index: the smallest even number, at least 8, that can hold n - 1; 0 for the identity */
   uint32_t keys[MICA__PERMUTATION_ROUNDS];
 } mica__permutation;
 

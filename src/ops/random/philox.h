@@ -1,5 +1,5 @@
-/* ops/random/philox.h: Philox4x32-10 on the host, with the same words as cl/random/philox.clh (Salmon et al., SC
- * 2011). */
+/* ops/random/philox.h: Philox4x32-10 (Salmon et al., SC 2011) on the host. cl/random/philox.clh computes the same
+ * numbers in kernels. */
 #ifndef MICA_OPS_RANDOM_PHILOX_H
 #define MICA_OPS_RANDOM_PHILOX_H
 

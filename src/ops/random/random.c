@@ -1,4 +1,4 @@
-/* Random numbers for a step (operand 0), in the shape of operand 1. */
+/* Random numbers, which depend on the seed and on a step number (operand 0), in the shape of operand 1. */
 #include "base/error.h"
 #include "ops/common/build.h"
 #include "ops/random/philox.h"
@@ -39,7 +39,7 @@ static int bits_of(mica_dtype dtype) { return dtype == MICA_F16 ? 11 : dtype == 
 
 static double unit(uint32_t word, int bits) { return ldexp((double)(word >> (32 - bits)), -bits); }
 
-/* Returns number k of the four that a block of four words gives. */
+/* Returns the random number k (0 to 3) that a Philox block of four words gives. */
 static double number(const mica__random_attrs *attrs, const uint32_t words[4], int k) {
   double u = unit(words[k], bits_of(attrs->dtype)), a = attrs->a, b = attrs->b;
   if (attrs->kind == UNIFORM) return a + (b - a) * u;

@@ -1,4 +1,5 @@
-/* Maps of axes on the host: the elements and weights of each output. */
+/* Computes, on the host, which elements each output of an axis map sums and with which weights
+ * (ops/resample/resample.h). A tap is one such element with its weight. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "ops/resample/resample.h"
@@ -6,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The most weights of a table; more of them mean a mistake in sizes. */
+/* The most outputs of an axis, and the most taps per output. Larger numbers mean a mistake in sizes. */
 #define MOST_WEIGHTS ((int64_t)1 << 28)
 
 typedef struct tap {
@@ -60,7 +61,7 @@ static double filter(const mica__axis_map *map, double x) {
   return fabs(x) < 1 ? 1 - fabs(x) : 0;
 }
 
-/* The offset of the first tap from the left neighbour. */
+/* Returns the offset of an output's first tap from the element to the left of the output's position. */
 static int64_t reach(const mica__axis_map *map, double shrink) {
   return (int64_t)floor((map->mode == MICA_RESIZE_MODE_CUBIC ? -2 : -1) / shrink) + 1;
 }
@@ -103,7 +104,8 @@ static int64_t resize_taps(const mica__axis_map *map, int64_t n, int64_t outputs
 
 /* --- any map --- */
 
-/* Finds the elements of output o, in rising order except for repeated ones at edges. Returns how many they are. */
+/* Finds the taps of output o and returns their number. Indices rise from tap to tap, except that a resizing may repeat
+ * the first or last element of the axis. */
 static int64_t taps_of(const mica__axis_map *map, int64_t n, int64_t outputs, int64_t o, tap *taps) {
   if (map->kind == MICA__MAP_RESIZE) return resize_taps(map, n, outputs, o, taps);
   if (map->kind == MICA__MAP_IDENTITY) {
@@ -118,7 +120,7 @@ static int64_t taps_of(const mica__axis_map *map, int64_t n, int64_t outputs, in
   return window.count;
 }
 
-/* Returns the most taps that an output can have. */
+/* Returns an upper bound of the number of taps of an output. */
 static int64_t most_taps(const mica__axis_map *map, int64_t n) {
   if (map->kind == MICA__MAP_WINDOW) return map->window.outputs ? n + 1 : map->window.size < n ? map->window.size : n;
   return map->kind == MICA__MAP_RESIZE ? 2 - 2 * reach(map, shrink_of(map, n)) : 1;
@@ -142,7 +144,8 @@ static mica_status each_tap(const mica__axis_map *map, int64_t n, visit_tap *vis
   return MICA_OK;
 }
 
-/* Tables while they are filled: `count` is the number of taps so far in each column of the transposed map. */
+/* Tables while they are filled, one line per output, or per element for the transposed map. For the transposed map,
+ * count[i] is the number of taps so far of element i; otherwise `count` is NULL. index and weight may be NULL. */
 typedef struct tables {
   int64_t *count;
   int64_t lines, most;

@@ -4,7 +4,8 @@
 #include "ops/select/launch_check.h"
 #include "runtime/launch.h"
 
-/* The elements of x that make a work-item worthwhile. */
+/* resample_lines gives a work-item several rows, until it processes at least this many elements, so that the cost of
+ * starting it does not matter. */
 #define LINES_UNIT 8192
 
 /* --- the tables of a map --- */
@@ -131,7 +132,7 @@ static mica_status grad_table(const mica__grad *grad) {
 TABLE(index)
 TABLE(weight)
 
-/* --- the op: x, index and weight of rows along an axis, and of columns along the axis after it, or none --- */
+/* --- the op (x, row index, row weight[, column index, column weight]): resamples an axis, and perhaps the next --- */
 
 #define RESAMPLE_ATTRS(X, S) X(S, INT, axis, 0, "of the rows")
 MICA__ATTR_STRUCT(resample, RESAMPLE_ATTRS);
@@ -215,8 +216,8 @@ static const mica__kernel_desc resample_lines = {
 /* Returns the bytes that a row takes in local memory. */
 static size_t line_bytes(const sizes *s, mica_dtype dtype) { return ((size_t)s->W + 1) * (dtype == MICA_F64 ? 8 : 4); }
 
-/* Chooses the kernel. If rows and columns are resampled, a work-item on a CPU computes whole rows, if these fit
- * local memory; elsewhere a work-item computes one element, so that adjacent ones share their reads. */
+/* Chooses the kernel. If two axes are resampled, a work-item on a CPU computes whole rows, provided that a row fits
+ * local memory. Otherwise a work-item computes one element, so that adjacent work-items share reads. */
 static const mica__kernel_desc *kernel_of(const mica__exec *exec, const sizes *s) {
   const mica_device_info *device = mica_engine_device(mica__queue_engine(exec->queue));
   if (exec->input_count != WITH_COLUMNS) return &resample_rows;

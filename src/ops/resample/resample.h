@@ -1,9 +1,13 @@
 /* ops/resample/resample.h: axes whose elements become weighted sums of others: averages over windows, resizing, and the
  * backward passes of both.
  *
- * A map gives the elements and weights of output o of an axis. From it and the shape of a value come two tables (K,
- * outputs), which are constants once the shape is known: index and weight of each output's elements, at most K; an
- * index outside the axis means no element. The gradient is the same op with the tables of the transposed map. */
+ * A map says which elements of an axis output o sums, and with which weights. For the shape of a value it becomes two
+ * tables (K, outputs), which are constants once the shape is known:
+ *
+ *    index    the elements of each output, at most K; an index outside the axis means no element
+ *    weight   the weights of these elements
+ *
+ * The gradient is the same op with the tables of the transposed map. */
 #ifndef MICA_OPS_RESAMPLE_RESAMPLE_H
 #define MICA_OPS_RESAMPLE_RESAMPLE_H
 
@@ -18,12 +22,12 @@ typedef enum mica__map_divisor {
   MICA__DIVIDE_BY_PADDED,
 } mica__map_divisor;
 
-/* Plain data: it is stored in a node's attributes. */
+/* The struct has no pointers, because it is stored in a node's attributes. */
 typedef struct mica__axis_map {
   int64_t kind;
-  mica__resample_window window; /* WINDOW */
+  mica__resample_window window; /* for WINDOW */
   int64_t divisor;
-  int64_t outputs; /* RESIZE: 0 for floor(n scale) */
+  int64_t outputs; /* for RESIZE; 0 means floor(n scale) */
   int64_t mode, coordinates, nearest, exclude_outside, antialias;
   double scale, cubic_a, crop_start, crop_end; /* a scale of 0 means outputs / n */
 } mica__axis_map;
@@ -32,7 +36,7 @@ typedef struct mica__axis_map {
  * would be 2^40 or more. */
 mica_status mica__map_outputs(const mica__axis_map *map, int64_t n, int64_t *outputs);
 
-/* Sets *taps to the most elements that any output has, at least 1; for the transposed map, to the most outputs that
+/* Sets *taps to the most elements that any output sums, at least 1; for the transposed map, to the most outputs that
  * use one element. */
 mica_status mica__map_taps(const mica__axis_map *map, int64_t n, bool transposed, int64_t *taps);
 /* Fills the tables, taps x outputs (for the transposed map taps x n); either may be NULL. */
@@ -41,7 +45,7 @@ mica_status mica__map_tables(const mica__axis_map *map, int64_t n, bool transpos
 
 extern const mica__op mica__op_resample, mica__op_resample_index, mica__op_resample_weight;
 
-/* Adds a node of resample_index or resample_weight: this table of a map for an axis of x. */
+/* Adds a node that computes a table of the map for an axis of x; `table` is resample_index or resample_weight. */
 mica_value mica__axis_table(const mica__op *table, mica_value x, int32_t axis, const mica__axis_map *map);
 
 /* mica__resample resamples every axis k of x, which is floating, by maps[k]; mica__resample_axis only one. */

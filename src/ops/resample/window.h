@@ -21,7 +21,7 @@ mica_status mica__resample_window_outputs(const mica__resample_window *window, i
 /* The elements of one output: `count` elements from `first` on, `step` apart. */
 typedef struct mica__resample_window_taps {
   int64_t first, count, step;
-  int64_t padded; /* `count`, had the padding been elements too */
+  int64_t padded; /* the count if padding counts as elements */
 } mica__resample_window_taps;
 mica__resample_window_taps mica__resample_window_at(const mica__resample_window *window, int64_t n, int64_t outputs,
                                                     int64_t o);

@@ -1,18 +1,20 @@
-/* Deformable convolution: samples the image where the offsets move the filters' elements, then multiplies matrices. */
+/* Deformable convolution: samples the image at the positions of the filters' elements, moved by the offsets, and
+ * multiplies the samples by the filters. */
 #include "base/error.h"
 #include "ops/sample/sample.h"
 
 #include <stdlib.h>
 
 typedef struct deform {
-  int64_t filters, channels, groups, parts; /* parts: groups of channels that share offsets */
+  int64_t filters, channels, groups, parts; /* a part is a group of channels that share offsets */
   int64_t taps[2], out[2];                  /* rows and columns of a filter and of the result */
   mica_conv_config how;
 } deform;
 
 static int64_t or_one(int64_t value) { return value ? value : 1; }
 
-/* Sets *d. MICA_E_SHAPE, with the shapes, if they do not fit. */
+/* Sets *d to the sizes of the convolution. If the operands' shapes do not fit, MICA_E_SHAPE with a message that has
+ * them. */
 static mica_status find_extents(mica_value x, mica_value offset, mica_value mask, mica_value w,
                                 const mica_conv_config *config, deform *d) {
   mica_shape sx = mica_value_shape(x), so = mica_value_shape(offset), sw = mica_value_shape(w),

@@ -1,4 +1,5 @@
-/* Reads between elements, on the host. */
+/* Finds the elements that a sample between elements reads, their weights, and the slopes of these weights, on the
+ * host. */
 #include "ops/sample/sample.h"
 
 #include <math.h>

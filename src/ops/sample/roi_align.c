@@ -1,18 +1,20 @@
-/* RoI align: cuts boxes out of images into maps of one size, by sampling. */
+/* RoI align: samples boxes of images, each into a map of the same size. */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/sample/sample.h"
 
 /* The samples of all K boxes along one axis, `per` for each cell of the result. */
 typedef struct span {
-  mica_value positions; /* (K, cells per) */
-  mica_value inside;    /* bool: the sample is at most a pixel outside the image and, if adaptive, one of its cell's */
-  mica_value samples;   /* adaptive: how many each cell of a box has, (K, 1); else null */
+  mica_value positions; /* (K, cells * per) */
+  /* True for samples that count: at most a pixel outside the image and, if adaptive, with a number within their cell
+   * that is below its `samples`. */
+  mica_value inside;
+  mica_value samples; /* if adaptive, how many each cell of a box has, (K, 1); otherwise null */
 } span;
 
-/* Returns the relative positions (0 to 1) of cells * per samples in each box, (K, cells * per), if the number of
- * samples per cell differs between boxes. Sets s->samples to this number, at most `per`, and s->inside to the
- * samples that count. */
+/* For adaptive sampling, where the number of samples per cell differs between boxes. Returns the relative positions (0
+ * to 1) of cells * per samples in each box, (K, cells * per). Sets s->samples to the numbers of samples per cell, at
+ * most `per`, and s->inside to the samples that count. */
 static mica_value adaptive_steps(mica_value boxes, int64_t cells, int64_t per, mica_value size, span *s) {
   mica_value numbers = mica_range(boxes.graph, MICA_I64, cells * per),
              each = mica_scalar(boxes.graph, MICA_I64, (double)per);

@@ -1,5 +1,5 @@
-/* Reads x between its elements, and the gradients of this. The operands are x, the grid, for gradients dy, and last,
- * if they are given, the images. */
+/* Samples x between its elements, and the gradients of sampling. The operands are x, the grid, dy (only for the
+ * gradients) and the images (optional, always last). */
 #include "ops/sample/sample.h"
 
 #include "base/arith.h"
@@ -14,7 +14,7 @@ MICA__ATTR_TABLE(sample, MICA__SAMPLE_ATTRS);
 
 typedef enum which { SAMPLE, GRAD_X, GRAD_GRID } which;
 
-/* x is (n, c, size: d, h, w), the grid (m, p, dims). */
+/* x is (n, c, size[0], size[1], size[2]), and the grid (m, p, dims): p points for each of m results. */
 typedef struct extents {
   int64_t n, c, size[3], m, p;
   int32_t dims;
@@ -94,7 +94,7 @@ static mica_status infer_grad_grid(const mica__type *inputs, int32_t input_count
 typedef struct walk {
   const mica__eval *eval;
   extents e;
-  int64_t image, row, at; /* of the current point; `at` is its index in the row */
+  int64_t image, row, at; /* of the current point: its image, or -1 if x lacks it; its row; its index in the row */
   mica__sample_point point;
 } walk;
 

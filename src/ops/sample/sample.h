@@ -19,16 +19,16 @@ extern const char *const mica__sample_modes[], *const mica__sample_paddings[];
 /* The most taps of a point: 4 x 4, or 2 x 2 x 2. */
 #define MICA__SAMPLE_TAPS 16
 
-/* What is read of x (N, C, d, h, w) at one point: `count` taps, each with its element in the plane (-1: outside), its
- * weight, and the slopes of the weight along the grid's x, y, z. */
+/* The elements of x (N, C, d, h, w) that one point reads: `count` taps. Each tap has its element in the plane, or -1
+ * outside of it; its weight; and the slopes of the weight along the grid's x, y and z. */
 typedef struct mica__sample_point {
   int32_t count;
   int64_t at[MICA__SAMPLE_TAPS];
   double weight[MICA__SAMPLE_TAPS], slope[3][MICA__SAMPLE_TAPS];
 } mica__sample_point;
 
-/* Finds the taps of a point in double, for references. size: d, h, w, or 1, h, w for two axes; dims: 2 or 3; grid:
- * x, y, z. */
+/* Finds the taps of a point in double, for references. `size` is d, h, w, or 1, h, w for two axes; `dims` is 2 or 3;
+ * `grid` has the point's x, y and z. */
 void mica__sample_point_of(const mica__sample_attrs *how, const int64_t size[3], int32_t dims, const double *grid,
                            mica__sample_point *point);
 

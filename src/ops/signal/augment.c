@@ -13,8 +13,8 @@ static mica_value uniform(mica_value step, mica_value like, uint64_t seed) {
   return mica_random_uniform(step, like, seed, 0, 1);
 }
 
-/* True where position lies in a random range of up to `most` elements, within `extent`, that is drawn per sample;
- * like is (N, 1, 1). */
+/* Draws a random range of up to `most` elements within `extent` for each sample. Returns true where position lies in
+ * the range. like is (N, 1, 1): one number per sample. */
 static mica_value in_range(mica_value position, mica_value extent, int64_t most, mica_value like, mica_value step,
                            uint64_t seed) {
   mica_value width = mica_floor(mica_affine(uniform(step, like, seed), (double)most + 1, 0));
@@ -69,7 +69,7 @@ mica_value mica_add_noise(mica_value x, mica_value step, uint64_t seed, double l
     return (mica_value){0};
   mica_value wide = mica__widen(x), power = mica_mean(mica_square(wide), MICA_AXES(1), true);
   mica_value ratio = mica_affine(uniform(step, one_each(wide), seed), high - low, low);
-  mica_value noise = mica_exp(mica_affine(ratio, -log(10) / 10, 0)); /* of the signal's power */
+  mica_value noise = mica_exp(mica_affine(ratio, -log(10) / 10, 0)); /* noise power / signal power */
   mica_value scale = mica_sqrt(mica_stop_gradient(mica_mul(power, noise)));
   return mica__narrow(mica_add(wide, mica_mul(mica_random_normal(step, wide, seed, 0, 1), scale)), x);
 }

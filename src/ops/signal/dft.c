@@ -156,8 +156,9 @@ static mica_status launch_dft(const mica__exec *exec) {
   return status;
 }
 
-/* Only the first m frequencies are kept and only h numbers are read; the gradient reads m numbers and keeps h. On pairs
- * of real numbers the transposed matrix of waves is the conjugate one, so the exponent's sign changes. */
+/* The transform reads h numbers and writes the first m frequencies, so its gradient reads m numbers and writes h. The
+ * gradient multiplies by the transposed matrix of waves. On pairs of real numbers this is the conjugate matrix, so the
+ * sign of the exponent changes. */
 static mica_status grad_dft(const mica__grad *grad) {
   const mica__dft_attrs *how = mica__attrs_of(grad->y);
   const mica_shape x = mica_value_shape(grad->inputs[0]);

@@ -1,4 +1,4 @@
-/* Frames of signals, and the adjoint op. */
+/* Cuts signals into frames; the adjoint op adds frames up into signals. */
 #include "base/error.h"
 #include "ops/select/launch_check.h"
 #include "ops/signal/signal.h"
@@ -76,8 +76,8 @@ static mica_status infer_overlap_add(const mica__type *inputs, int32_t input_cou
   return MICA_OK;
 }
 
-/* Returns the index of the sample that a frame reads at i, which counts from the signal's first sample and may lie
- * in the padding; -1 if it reads a zero. */
+/* Returns the index of the sample at position i, or -1 if a zero is read there. i counts from the signal's first sample
+ * and may lie in the padding. */
 static int64_t sample_at(const mica__frames_attrs *how, int64_t i, int64_t t) {
   if (i >= 0 && i < t) return i;
   if (how->how == MICA_SIGNAL_PAD_REFLECT) return i < 0 ? -i : 2 * (t - 1) - i;

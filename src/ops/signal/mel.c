@@ -34,7 +34,7 @@ mica_mel_config mica_mel_kaldi(double rate, int64_t mels) {
                            .norm = MICA_MEL_NORM_NONE};
 }
 
-/* Copies config with defaults in place of zeros; false after recording an error. */
+/* Copies config and replaces zeros by defaults. Returns false if it records an error. */
 static bool resolve(const char *op, mica_value x, const mica_mel_config *given, mica_mel_config *out) {
   static const mica_mel_config none = {0};
   *out = given ? *given : none;
@@ -99,7 +99,8 @@ mica_value mica_mel_filters(mica_graph *graph, const mica_mel_config *config) {
   return resolve("mel_filters", like, config, &c) ? filters("mel_filters", like, &c) : (mica_value){0};
 }
 
-/* Returns (N, F, mels) in f32 or f64; the config's defaults are already filled in. */
+/* Returns the mel spectrogram of x as (N, F, mels), in f32 or f64. resolve must have filled in the config's
+ * defaults. */
 static mica_value mel_frames(mica_value x, const mica_mel_config *c) {
   mica_value power = mica_magnitude(mica__spectra(x, &c->stft), c->power);
   return mica_matmul(power, filters("mel", x, c));

@@ -1,4 +1,5 @@
-/* Spectrograms and their inverse: short frames by products with windowed waves, long ones by transforms. */
+/* Spectrograms and their inverse. Short frames are multiplied by a matrix of windowed waves; long frames are
+ * transformed in stages (dft.c). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/signal/signal.h"
@@ -47,7 +48,8 @@ double *mica__stft_window(const mica_stft_config *c) {
   return w;
 }
 
-/* Cuts x into frames of `width` samples, not yet windowed: the parts under the window of frames of `length`. */
+/* Cuts x into frames of `width` samples: those samples of a frame of `length` that lie under the window. They are not
+ * yet multiplied by the window. */
 static mica_value window_frames(mica_value x, const mica_stft_config *c) {
   int64_t pad = c->pad == MICA_SIGNAL_PAD_NONE ? 0 : c->length / 2, offset = offset_of(c);
   return mica__frames(x, c->width, c->hop, c->pad, pad - offset, c->snip ? 0 : pad - (c->length - c->width - offset));
@@ -55,8 +57,8 @@ static mica_value window_frames(mica_value x, const mica_stft_config *c) {
 
 /* --- short frames --- */
 
-/* Changes the waves (width, columns) so that they apply to samples before pre-emphasis and before subtraction of the
- * mean; both are linear. */
+/* Pre-emphasis and the subtraction of the mean are linear. Builds them into the waves (width, columns), which are then
+ * multiplied by unprocessed samples. */
 static void fold_preparation(const mica_stft_config *c, double *waves, int64_t columns) {
   int64_t width = c->width;
   for (int64_t k = 0; k < columns; k++) {
@@ -100,8 +102,8 @@ static mica_value transformed(mica_value frames, const mica_stft_config *c, cons
   return mica_rfft(frames, c->length);
 }
 
-/* Marks spectra as the result of one transform of windowed frames (ir/graph.h), if frames are not preprocessed. A
- * separate node for the window would change the random numbers that a network's layers draw. */
+/* Marks spectra as the result of one transform of windowed frames (ir/graph.h), if frames are not preprocessed. The
+ * window has no node of its own, because random numbers of later layers depend on the number of values in the graph. */
 static mica_value marked(mica_value y, mica_value x, const mica_stft_config *c) {
   if (c->snip || c->centered_values || c->preemphasis != 0) return y;
   const double numbers[] = {(double)c->length, (double)c->hop,    (double)c->width,

@@ -1,4 +1,5 @@
-/* Builders of Fourier transforms of any length: stages if all prime factors are small, else Bluestein's algorithm. */
+/* Builders of Fourier transforms of any length: stages if all prime factors are small, otherwise Bluestein's
+ * algorithm. */
 #include "base/error.h"
 #include "ops/signal/signal.h"
 
@@ -6,7 +7,8 @@
 #include <stdlib.h>
 
 #define MOST_LENGTH ((int64_t)1 << 24)
-/* Prime factors up to this become stages. A stage of radix p adds p terms per number; a convolution costs about 60. */
+/* Prime factors up to this become stages. A stage of radix p adds p terms per number, Bluestein's convolution about
+ * 60. */
 #define MOST_RADIX 61
 
 mica_value mica__signal_matrix(const char *op, mica_value like, const double *values, int64_t rows, int64_t columns) {
@@ -23,7 +25,7 @@ static bool needs_convolution(int64_t n) {
 
 /* --- Bluestein 1970: with w[k] = e^(-+ pi i k k / n), y[k] = w[k] sum_j (x[j] w[j]) / w[k - j] --- */
 
-/* Returns x (..., k, 1 or 2) times the complex numbers (k, 2). room: scratch of the same size as w. */
+/* Returns x (..., k, 1 or 2) times the complex numbers (k, 2). `room` is scratch memory of the same size as w. */
 static mica_value times(mica_value x, const double *w, int64_t k, double *room) {
   const int32_t last = mica_value_shape(x).rank - 1;
   if (mica_value_shape(x).dim[last] == 1) return mica_mul(x, mica__signal_matrix("fft", x, w, k, 2));
@@ -80,7 +82,7 @@ static mica_value transform(mica_value x, int64_t n, int64_t m, bool inverse, bo
   return mica__narrow(inverse ? mica_affine(y, 1 / (double)n, 0) : y, x);
 }
 
-/* Cuts x (..., k, parts) to at most `most` numbers along axis -2; false after recording an error. */
+/* Cuts x (..., k, parts) to at most `most` numbers along axis -2. Returns false if it records an error. */
 static bool take(const char *op, mica_value *x, int32_t parts, int64_t most) {
   const mica_shape shape = mica_value_shape(*x);
   char text[MICA_SHAPE_TEXT];
@@ -94,7 +96,7 @@ static bool take(const char *op, mica_value *x, int32_t parts, int64_t most) {
   return true;
 }
 
-/* Returns n, or `own` if n is 0; 0 after recording an error. */
+/* Returns n, or `own` if n is 0. Returns 0 if it records an error. */
 static int64_t length_of(const char *op, mica_value x, int64_t n, int64_t own) {
   if (n == 0) n = own;
   if (n >= 1 && n <= MOST_LENGTH) return n;

@@ -1,6 +1,6 @@
-/* Stable orders: rows of up to MOST_RANKED elements are sorted by comparing each element with all, longer ones by a
- * radix sort in passes of three launches: count the digits of blocks, scan the counts, put the elements in their
- * slots. */
+/* Stable orders. Rows of up to MOST_RANKED elements are sorted in one launch, which compares each element with all
+ * others. Longer rows are sorted by a radix sort. A pass of it has three launches: count the digits of each block, scan
+ * the counts, and write the elements to their positions. */
 #include "ops/sort/order.h"
 
 #include "base/error.h"
@@ -12,14 +12,14 @@
 /* To compare n elements with each other takes n n steps in one launch; a radix sort takes about 30 n steps in
  * fourteen launches or more. */
 #define MOST_RANKED 64
-/* The smallest block on a CPU, in elements, and the most blocks of all rows together: more blocks than cores, so
- * that no core waits for long. */
+/* On a CPU, a row of n elements has ceil(n / LEAST_BLOCK) blocks, but the blocks of all rows are at most MOST_BLOCKS
+ * (at least one per row). These are more blocks than cores, so that no core waits for long. */
 #define LEAST_BLOCK 4096
 #define MOST_BLOCKS 128
-/* The elements that a GPU's work-item takes alone, in ops that read an order (mica__sort_blocks). */
+/* The elements per work-item on a GPU, in ops that read an order (mica__sort_blocks). */
 #define GPU_BLOCK 16
-/* GPU_DIGITS: how many values a digit has in a pass on a GPU. LEAST_GROUP: the fewest work-items in the pass's
- * groups. */
+/* GPU_DIGITS is how many values a digit has in a pass on a GPU, LEAST_GROUP the fewest work-items of a group in the
+ * pass. */
 #define GPU_DIGITS 16
 #define LEAST_GROUP 32
 
@@ -96,7 +96,7 @@ static mica_status key_kernel(const sort *s, const mica__kernel_desc *desc, mica
   return mica__kernel_get(mica__queue_engine(s->exec->queue), desc, values, NULL, kernel);
 }
 
-/* Launches sort_rank if `rank`, else sort_keys. */
+/* Launches sort_rank if `rank` is true, otherwise sort_keys. */
 static mica_status launch_keys(const sort *s, const mica_tensor *x, bool rank) {
   mica__kernel *kernel = NULL;
   int64_t count = s->r.outer * s->r.n * s->r.inner;
@@ -220,7 +220,7 @@ static mica_status run_passes(sort *s, const mica_tensor *x) {
 
 /* A sort, and the variable that receives its order. */
 typedef struct problem {
-  sort s; /* without memory */
+  sort s; /* its tensors are not allocated */
   const mica_tensor *x;
   mica_tensor **order;
 } problem;

@@ -8,19 +8,24 @@ struct mica__kernel_desc;
 
 extern const mica__op mica__op_sort, mica__op_unique, mica__op_segment_sum;
 
-/* RISING and FALLING: a NaN comes first, -0 equals 0. INDEX: x holds indices into an axis of `extent` elements,
- * negative ones from its end, in rising order; invalid ones come last. */
+/* The orders of mica__sort_order.
+ *
+ *   RISING, FALLING   a NaN comes first, and -0 equals 0
+ *   INDEX             x holds indices into an axis of `extent` elements; negative indices count from the end of the
+ *                     axis. The order rises; invalid indices come last */
 typedef enum mica__order_kind { MICA__ORDER_RISING, MICA__ORDER_FALLING, MICA__ORDER_INDEX } mica__order_kind;
 
-/* Makes *order, a workspace of i32 (outer inner, n), where x is (outer, n, inner), contiguous: element [o inner +
- * i][r] is j if x[o, j, i] is the r-th of its row. Equal elements come in rising j. The caller destroys it after
- * queueing its readers. The time grows with outer inner n alone, and for an INDEX with the digits of extent.
- * MICA_E_OVERFLOW if n or extent is too large for 32 bits. */
+/* Makes *order, a workspace of i32 (outer inner, n), for x (outer, n, inner), which is contiguous. Element [o inner +
+ * i][r] of it is j if x[o, j, i] is the r-th element of its row. Equal elements keep their order. The caller destroys
+ * *order after queueing its readers.
+ *
+ * The time grows with outer inner n alone, and for an INDEX also with the digits of extent. MICA_E_OVERFLOW if n or
+ * extent is too large for 32 bits. */
 mica_status mica__sort_order(const mica__exec *exec, const mica_tensor *x, mica__rows r, mica__order_kind kind,
                              int64_t extent, mica_tensor **order);
 
-/* Writes values[o, q, i] = x[o, j, i] and indices[o, q, i] = j, in i64, for the first k elements j of each row of an
- * order; either may be NULL. */
+/* Writes the first k elements of each sorted row. With j = order[row][q]: values[o, q, i] = x[o, j, i], and indices[o,
+ * q, i] = j in i64. values or indices may be NULL. */
 mica_status mica__sort_results(const mica__exec *exec, const mica_tensor *x, mica__rows r, int64_t k,
                                const mica_tensor *order, const mica_tensor *values, const mica_tensor *indices);
 

@@ -1,4 +1,4 @@
-/* Sums of rows by segment: rows of one segment are adjacent. */
+/* Sums the rows of each segment. A segment is a range of adjacent rows with the same segment number. */
 #include "base/error.h"
 #include "ops/select/launch_check.h"
 #include "ops/sort/order.h"
@@ -82,8 +82,8 @@ static mica_status grad_segments(const mica__grad *grad) {
   return MICA_OK;
 }
 
-/* A check's inputs are random, but segment numbers must rise: with a bound below 1 all of them are 0.
- * tests/ops/test_index.c checks others. */
+/* A check's inputs are random, but segment numbers must rise. So with several rows their bound is below 1, which
+ * makes all of them 0. tests/ops/test_index.c checks other numbers. */
 static mica_status check_segments(mica__check *check) {
   static const mica__segment_sum_attrs three = {3}, none = {0};
   const mica__launch_case list[] = {

@@ -1,9 +1,10 @@
-/* Resizes axis by axis with the resampling op; types without sums gather the nearest elements. */
+/* Resizes one axis after another with the resampling op. If x is not floating and the mode is nearest, gathers elements
+ * instead. */
 #include "base/error.h"
 #include "ops/common/build.h"
 #include "ops/resample/resample.h"
 
-/* Describes how axis k is resized; false, with the identity, if it stays as it is. */
+/* Describes in *map how axis k is resized. If the axis keeps its size, returns false and sets *map to the identity. */
 static bool axis_map(mica_value x, const mica_resize_config *config, int32_t k, mica__axis_map *map) {
   int64_t n = mica_value_shape(x).dim[k];
   *map = (mica__axis_map){.kind = MICA__MAP_RESIZE,
@@ -46,8 +47,8 @@ static mica_value gather_nearest(mica_value x, const mica__axis_map *maps) {
   return x;
 }
 
-/* Replaces outputs of y by `value` if their source lies outside of x along some axis: only then is the first weight
- * in their column of the axis's table 0. */
+/* Replaces outputs of y by `value` if their source lies outside of x along some axis. Such an output has no elements in
+ * the axis's table of weights, so its first weight is 0; the first weight of any other output is not 0. */
 static mica_value extrapolate(mica_value y, mica_value x, const mica__axis_map *maps, double value) {
   for (int32_t k = 0; k < mica_value_shape(x).rank; k++) {
     if (maps[k].kind != MICA__MAP_RESIZE) continue;
