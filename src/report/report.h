@@ -1,4 +1,4 @@
-/* report/report.h: what the library can do with reports beyond their public functions. */
+/* report/report.h: functions on reports for the rest of the library. */
 #ifndef MICA_REPORT_REPORT_H
 #define MICA_REPORT_REPORT_H
 

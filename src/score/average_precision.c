@@ -1,4 +1,5 @@
-/* Average precision of boxes, as COCO defines it, with the steps and the rounding of pycocotools, in f64. */
+/* Average precision of found boxes, as COCO defines it. The steps and the rounding follow pycocotools; all arithmetic
+ * is in double. */
 #include "base/checked.h"
 #include "base/error.h"
 
@@ -12,16 +13,17 @@
 #define RECALLS MICA_BOX_RECALLS
 /* Ranges of area: all, small, medium, large. */
 #define RANGES 4
-/* The most boxes that count per image and class. */
+/* At most this many found boxes per image and class are scored: those with the highest scores. */
 #define MOST 100
 
 static const double ranges[RANGES][2] = {{0, 1e10}, {0, 1024}, {1024, 9216}, {9216, 1e10}};
 
-/* A box. Lists are in order of class and image; found boxes also in order of falling score. */
+/* A true or a found box. Lists are sorted by class, then by image, then by descending score. True boxes have the
+ * score 0. */
 typedef struct entry {
   int64_t picture;
   int32_t class_index;
-  size_t order; /* among the caller's */
+  size_t order; /* index in the caller's list */
   double score, area, box[4];
   bool crowd, ignored;
 } entry;
@@ -30,7 +32,7 @@ typedef struct entry {
 typedef struct outcome {
   double score;
   int64_t picture;
-  int32_t rank; /* in its picture, from 0 */
+  int32_t rank; /* rank by score in its picture and class, from 0 */
   bool hit[THRESHOLDS], ignored[THRESHOLDS];
 } outcome;
 
@@ -39,19 +41,21 @@ typedef struct class_boxes {
   const entry *truths, *found;
   size_t truth_count, found_count;
   outcome *outcomes;
-  size_t count;     /* of outcomes */
-  double positives; /* truths that count */
-  bool *taken;      /* THRESHOLDS flags per truth of an image */
+  size_t count;     /* number of outcomes */
+  double positives; /* number of truths that are not ignored */
+  bool *taken;      /* taken[g * THRESHOLDS + t]: truth g has a match at threshold t */
   size_t *truth_order;
   double *overlaps;
 } class_boxes;
 
-/* The final recall, and the precision at each recall, for a class, a range and a threshold. */
+/* The curve of precision over recall for one class, one range of areas and one threshold. recall is the final recall.
+ * precision[r] is the highest precision at a recall of at least recall_of(r), or 0 if no recall is that high. */
 typedef struct curve {
   double recall, precision[RECALLS];
 } curve;
 
-/* 0.50, 0.55, ... and 0, 0.01, ..., rounded like numpy's linspace. */
+/* The thresholds of overlap are 0.50, 0.55, ... 0.95. The recalls are 0, 0.01, ... 1. Both lists are rounded like
+ * numpy's linspace. */
 static double threshold_of(int t) { return t == THRESHOLDS - 1 ? 0.95 : 0.5 + t * ((0.95 - 0.5) / (THRESHOLDS - 1)); }
 static double recall_of(int r) { return r == RECALLS - 1 ? 1.0 : r * (1.0 / (RECALLS - 1)); }
 
@@ -84,8 +88,8 @@ static double overlap_of(const entry *found, const entry *truth) {
 
 static bool is_outside(const entry *e, const double range[2]) { return e->area < range[0] || e->area > range[1]; }
 
-/* The index of the truth that a found box matches at a threshold; `count`: none. Truths that are not ignored come
- * first. */
+/* The index of the truth that found box d matches at threshold t; `count` if it matches none. c->truth_order has the
+ * truths that are not ignored first: an ignored truth is matched only if no other truth overlaps enough. */
 static size_t match(const class_boxes *c, const entry *truths, const bool *ignored, size_t count, size_t d, int t) {
   double best = fmin(threshold_of(t), 1 - 1e-10);
   size_t found = count;
@@ -100,7 +104,7 @@ static size_t match(const class_boxes *c, const entry *truths, const bool *ignor
   return found;
 }
 
-/* Matches the boxes of one image. ignored: memory for one flag per truth. */
+/* Matches the found boxes of one image and appends their outcomes to c. ignored: memory for one flag per truth. */
 static void match_picture(class_boxes *c, const entry *truths, size_t truth_count, const entry *found,
                           size_t found_count, const double range[2], bool *ignored) {
   size_t next = 0;
@@ -133,7 +137,8 @@ static size_t same_picture(const entry *list, size_t count, size_t from, int64_t
   return end - from;
 }
 
-/* Matches all images of the class, in rising order. */
+/* Matches the boxes of all images of the class, in ascending order of the images' numbers, and sorts the outcomes by
+ * score. */
 static void match_class(class_boxes *c, const double range[2], bool *ignored) {
   size_t g = 0, d = 0;
   c->count = 0;
@@ -150,8 +155,8 @@ static void match_class(class_boxes *c, const double range[2], bool *ignored) {
   qsort(c->outcomes, c->count, sizeof *c->outcomes, compare_outcomes);
 }
 
-/* Draws the curve of recall and precision from the outcomes whose rank is below `most`. recalls, precisions: memory for
- * count numbers each. */
+/* Computes the curve of recall and precision at threshold t from the outcomes whose rank is below `most`. recalls and
+ * precisions are memory for c->count numbers each. */
 static void draw_curve(const class_boxes *c, int t, int32_t most, double *recalls, double *precisions, curve *out) {
   double hits = 0, misses = 0;
   size_t n = 0;
@@ -193,7 +198,9 @@ static double precision_of(const curve *c) {
   return sum / RECALLS;
 }
 
-/* Means over all classes: precision by range and threshold, recall by range, and recall of 1 and 10 boxes. */
+/* Means over all classes.
+ * precision[k][t], recall[k]: for range k of areas, and threshold t; recall[k] is the mean over all thresholds
+ * few[]: the recall of boxes of all areas, with at most 1 and at most 10 found boxes per image */
 typedef struct totals {
   mean precision[RANGES][THRESHOLDS], recall[RANGES], few[2];
 } totals;
@@ -226,7 +233,8 @@ static void score_class(class_boxes *c, bool *ignored, double *recalls, double *
   own->ar_100 = mean_of(&ar);
 }
 
-/* The mean over thresholds, which all have the same number of classes. */
+/* The mean precision in a range over all classes and thresholds. Every threshold has the same number of classes, so all
+ * sums have the same weight. */
 static double mean_range(const totals *all, int range) {
   mean m = {0};
   for (int t = 0; t < THRESHOLDS; t++) {
@@ -254,7 +262,8 @@ static void sum_up(const totals *all, mica_box_scores *s) {
 
 /* --- the call --- */
 
-/* The area that decides to which ranges a box belongs. */
+/* The area that decides in which ranges a box is scored. area: the caller's; 0 means width times height, and -0
+ * (MICA_ZERO) means 0. */
 static double size_of(double area, const double box[4]) {
   return area > 0 || (area == 0 && signbit(area)) ? area : area_of(box);
 }
@@ -290,7 +299,7 @@ static mica_status copy(const mica_true_box *truths, size_t truth_count, const m
   return MICA_OK;
 }
 
-/* The most truths of one class in one image. */
+/* The largest number of truths of one class in one image. */
 static size_t most_truths(const entry *list, size_t count) {
   size_t most = 0, run = 0;
   for (size_t i = 0; i < count; i++) {

@@ -1,4 +1,5 @@
-/* BLEU, as sacrebleu computes it: mteval's tokenisation 13a, counts of n-grams, and the score of their sums. */
+/* BLEU as sacrebleu computes it: the tokenisation 13a of mteval, the counts of n-grams, and the score of the counts
+ * summed over all sentences. */
 #include "base/text.h"
 #include "text/unicode.h"
 #include "text/words.h"
@@ -13,7 +14,8 @@
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 static bool is_point(char c) { return c == '.' || c == ','; }
 
-/* True for ASCII's symbols except the apostrophe, the comma, the hyphen and the point. */
+/* True for the characters that 13a always separates: the space and all ASCII symbols except apostrophe, comma, hyphen
+ * and point. */
 static bool is_symbol(char c) {
   return (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') || c == '/' || (c >= ':' && c <= '@') ||
          (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
@@ -21,7 +23,7 @@ static bool is_symbol(char c) {
 
 /* --- the tokenisation 13a --- */
 
-/* The replacements before tokenisation, in this order; entities only if the text has an ampersand. */
+/* The replacements before tokenisation, in this order. Entities are replaced only if the text has an ampersand. */
 static const struct {
   const char *from, *to;
   bool entity;
@@ -41,19 +43,20 @@ static void replace(mica__text *text, const char *from, const char *to) {
   *text = out;
 }
 
-/* A pair of characters that a rule separates. */
+/* A rule inserts spaces into each pair of characters that `first` and `second` accept. */
 typedef struct rule {
   bool (*first)(char c), (*second)(char c);
-  const char *form; /* the new form of the pair, 1 and 2 */
+  const char *form; /* replacement; 1 and 2 are the two characters */
 } rule;
 
 static bool is_other(char c) { return !is_digit(c); }
 static bool is_hyphen(char c) { return c == '-'; }
 
-/* Points and commas become tokens unless they are between two digits; hyphens if a digit is before them. */
+/* A point or comma becomes a token unless it is between two digits. A hyphen becomes a token if a digit is before
+ * it. */
 static const rule rules[] = {{is_other, is_point, "1 2 "}, {is_point, is_other, " 1 2"}, {is_digit, is_hyphen, "1 2 "}};
 
-/* Separates pairs from left to right; each character belongs to at most one pair. */
+/* Applies a rule to the text from left to right. Pairs do not overlap. */
 static void part_pairs(mica__text *text, const rule *r) {
   mica__text out = {0};
   for (const char *s = text->data; s && *s;) {
@@ -95,7 +98,7 @@ static void tokenise(mica__text *text) {
 
 /* --- sentences --- */
 
-/* A sentence's words; their bytes are in `text`. */
+/* The words of a sentence. They point into `text`. */
 typedef struct sentence {
   mica__text text;
   mica__word *words;
@@ -107,7 +110,8 @@ static void free_sentence(sentence *s) {
   free(s->words);
 }
 
-/* Splits a text into words. White space at its ends does not count. */
+/* Lower-cases and tokenises the text as config says, and splits it into words. White space at its ends is dropped. The
+ * caller frees s with free_sentence, even after an error. */
 static mica_status make_sentence(const char *text, const mica_bleu_config *config, sentence *s) {
   int64_t count = 0;
   mica__word *characters = mica__text_parts(text, false, &count);
@@ -131,8 +135,9 @@ static mica_status make_sentence(const char *text, const mica_bleu_config *confi
 
 /* --- counts --- */
 
-/* slot: a word, and the variable that receives its number. gram: an n-gram of such numbers, -1 after its end; text: 0
- * for the hypothesis, else a reference. */
+/* A slot is used to number words: a word, and the variable that receives its number.
+ * A gram is an n-gram: the numbers of its words, filled up with -1, and the text that contains it. text is 0 for the
+ * hypothesis and i (from 1) for reference i. */
 typedef struct slot {
   mica__word word;
   int32_t *id;
@@ -175,8 +180,8 @@ static mica_status number_words(const sentence *sentences, size_t n, int64_t all
 
 static bool same_ids(const gram *a, const gram *b) { return memcmp(a->ids, b->ids, sizeof a->ids) == 0; }
 
-/* Counts the hypothesis' n-grams that a reference has too: each up to its count in the reference with most of it. The
- * n-grams are sorted. */
+/* Counts the n-grams that the hypothesis shares with its references. An n-gram counts as often as the hypothesis has
+ * it, but at most as often as the reference that has it most often. grams is sorted by compare_grams. */
 static int64_t count_shared(const gram *grams, int64_t count) {
   int64_t shared = 0;
   for (int64_t from = 0, to; from < count; from = to) {
@@ -258,11 +263,13 @@ double mica_bleu_brevity(const mica_bleu *sums) {
   return sums->length > 0 ? exp(1 - (double)sums->reference_length / (double)sums->length) : 0;
 }
 
-/* Constants of Chen and Cherry (2014), with sacrebleu's values. */
+/* Smoothing constants (Chen and Cherry 2014) with sacrebleu's values: FLOOR replaces a count of 0; ADDED is added to
+ * counts and totals of n-grams with n > 1. */
 #define FLOOR 0.1
 #define ADDED 1
 
-/* Finds the precisions, in percent, and returns how many of them count. */
+/* Computes the precisions, in percent, and returns how many of them the score uses: all ORDER or, with effective_order,
+ * only the orders for which the hypotheses are long enough. */
 static int find_precisions(const mica_bleu *sums, const mica_bleu_config *config, double precisions[ORDER]) {
   double halves = 1;
   int orders = ORDER;

@@ -1,4 +1,4 @@
-/* Scores from counts and rankings on the host that are not quotients of sums. */
+/* Scores that the host computes from confusion counts and from ranked predictions. */
 #include "base/error.h"
 
 #include <math.h>
@@ -37,7 +37,7 @@ typedef struct ranked {
   uint8_t truth;
 } ranked;
 
-/* Falling; NaN last. */
+/* Sorts by descending score; NaN comes last. */
 static int compare(const void *a, const void *b) {
   const float x = ((const ranked *)a)->score, y = ((const ranked *)b)->score;
   return isnan(x) || isnan(y) ? isnan(x) - isnan(y) : (x < y) - (x > y);
@@ -68,15 +68,16 @@ mica_status mica_average_precision(const float *scores, const uint8_t *truths, s
 
 /* --- receiver operating characteristic --- */
 
-/* A walk along the points of a curve. */
+/* A walk along the points of a ROC curve. */
 typedef struct walk {
   mica_roc_point at;
   mica_roc_scores *scores;
-  bool met; /* both error rates are equal at or before the point */
+  bool met; /* the equal error rate was found at this point or before it */
 } walk;
 
-/* Moves to the next point. Both error rates are equal where the line between the points has false rate + true rate = 1.
- * Infinite thresholds are not interpolated. */
+/* Moves to the next point and adds the segment between the points to the scores. The equal error rate is where the
+ * segment crosses false rate + true rate = 1, since the rate of misses is 1 - true rate. If a threshold is infinite,
+ * the threshold of the next point is taken instead of an interpolated one. */
 static void step_to(walk *w, mica_roc_point next) {
   const mica_roc_point last = w->at;
   const double before = last.false_rate + last.true_rate, after = next.false_rate + next.true_rate;
