@@ -1,5 +1,5 @@
-/* The base that is subtracted from each number of a table or an array before it is rounded to f32. It is a fact of the
- * run, so that other data are read with the same base. */
+/* The base that is subtracted from each number of a table or an array before it is rounded to f32. It is stored with
+ * the run, so that other data are read with the same base. */
 #include "base/json.h"
 #include "base/number.h"
 #include "base/text.h"
@@ -22,9 +22,9 @@
 #include <string.h>
 
 #define FACT "bases"
-#define ELEMENTS "elements" /* a fact: the type of an array's inputs */
+#define ELEMENTS "elements" /* the name of the stored value (run/facts.h) with the type of an array's inputs */
 
-/* The least and the greatest value of each number of a table or an array. */
+/* A column of numbers of a table, or a number of an array's rows, with its least and greatest value. */
 typedef struct numbers {
   const char *name; /* the column, or the index of the number within an array's row */
   mica__extent extent;
@@ -100,8 +100,8 @@ double mica__run_base(const mica_run *run, const char *name) {
   return *name ? mica__field_base(run->facts->bases, &field) : 0;
 }
 
-/* The k-th of the names in the fact "table" that begin with `begin`, without that beginning; "" if there are not
- * that many. */
+/* Returns name k, counted from 0, of those names in the stored list "table" that begin with `begin`. The result lacks
+ * this beginning. Returns "" if there are not that many names. */
 static const char *table_name(const mica_run *run, const char *begin, size_t k) {
   const mica__fact_texts table = mica__common_facts_of(run).table;
   for (size_t i = 0; i < table.count; i++)
@@ -168,7 +168,7 @@ static void add_lines(const cJSON *object, const cJSON *columns, mica__text *lin
 
 mica_status mica__bases_parse(const char *bases, const char *columns, mica__text *lines) {
   if (!bases) return MICA_OK;
-  /* Models written before 2026-11-27 have lines. */
+  /* Models written before 2026-11-27 have lines NAME=BASE, not JSON. */
   if (*bases != '{') {
     mica__text_add(lines, bases);
     return mica__text_status(lines);

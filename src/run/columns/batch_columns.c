@@ -1,4 +1,5 @@
-/* The columns of the batches that tests read: kept as a fact, and read back when the run is opened. */
+/* Stores the columns of the batches that tests read under the name "columns" in the run's config.json, and reads them
+ * back when the run is opened. */
 #include "run/columns/batch_columns.h"
 #include "base/text.h"
 #include "run/columns/columns.h"

@@ -6,10 +6,10 @@
 
 #include <mica/run.h>
 
-/* Keeps the columns as the fact "columns": one text per column with its name, type and sizes (-1: any size), such as
- * "label i32 -1". */
+/* Keeps the columns as the stored value "columns": one text per column with its name, type and sizes (-1 for any size),
+ * such as "label i32 -1". */
 mica_status mica__run_note_batch_columns(mica_run *run, const mica_batch_source *source);
-/* Reads the columns from the fact of an opened run. */
+/* Reads the columns of an opened run from its stored value "columns". */
 mica_status mica__run_recall_columns(mica_run *run);
 
 #endif

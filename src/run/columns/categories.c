@@ -21,11 +21,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- facts --- */
+/* --- stored values --- */
 
 typedef struct lists {
   const char *columns[MOST_CATEGORIES], **names;
-  double *seen; /* for each class name: 1 if a training sample has it, else 0 */
+  double *seen; /* for each class name: 1 if a training sample has it, otherwise 0 */
   double classes[MOST_CATEGORIES];
   size_t count, name_count;
   char **unused;
@@ -38,7 +38,7 @@ static bool is_category(const mica_column *column, const lists *l) {
 }
 
 /* Marks the classes that occur in training, and reports how many cells of the validation part have a class that does
- * not. */
+ * not occur there. */
 static mica_status note_seen(mica_run *run, size_t column, double *seen) {
   const mica_dataset *parts[] = {run->parts->at[MICA_PART_TRAIN].data, run->parts->at[MICA_PART_VALIDATION].data};
   const mica_column *about = mica_dataset_column(run->parts->whole, column);
@@ -48,7 +48,7 @@ static mica_status note_seen(mica_run *run, size_t column, double *seen) {
     MICA_TRY(mica_dataset_read(parts[0], column, i, &is, sizeof is));
     if (is >= 0) seen[is] = 1;
   }
-  /* A validation part in a file of its own is read like test data. */
+  /* If the validation part is a file of its own, its classes are compared like those of test data, and not here. */
   if (!parts[1] || parts[1]->store != run->parts->whole->store) return MICA_OK;
   for (uint64_t i = 0; i < mica_dataset_count(parts[1]); i++) {
     MICA_TRY(mica_dataset_read(parts[1], column, i, &is, sizeof is));
@@ -76,7 +76,7 @@ static mica_status add_category(mica_run *run, size_t column, lists *l) {
   return MICA_OK;
 }
 
-/* "note (text)", "city (900 classes)" */
+/* Lists an unused column with the reason: "note (text)", "city (900 classes)". */
 static mica_status add_unused(const mica_column *column, lists *l) {
   mica__text text = {0};
   if (column->kind == MICA_COLUMN_KIND_CLASS && column->shape.rank == 0)
@@ -88,7 +88,7 @@ static mica_status add_unused(const mica_column *column, lists *l) {
   return MICA_OK;
 }
 
-/* "rownames (counts the rows)" */
+/* Lists a column that the reader of tables skipped, with its reason: "rownames (counts the rows)". */
 static mica_status add_unread(const mica__field *field, lists *l) {
   mica__text text = {0};
   mica__text_addf(&text, "%s (%s)", field->name, field->unread);
@@ -110,7 +110,7 @@ static mica_status check_unused(const mica_run *run, const mica_column *column) 
                     column->name, run->data, column->classes, MOST_CLASSES, MOST_CATEGORIES);
 }
 
-/* Sets the facts with the names of the number columns and of the answer, so that later tables are matched by name. */
+/* Stores the names of the number columns and of the answer with the run, so that later tables are matched by name. */
 static mica_status note_names(mica_run *run, const mica_column *input, const mica_column *label) {
   const mica_dataset *data = run->parts->whole;
   const mica__schema *schema = data->store->schema;
@@ -138,7 +138,7 @@ static mica_status note_lists(mica_run *run, const lists *l, const mica_column *
   MICA_TRY(mica__run_note(run, "category_names", l->names, l->name_count));
   bool all = true;
   for (size_t i = 0; i < l->name_count; i++) all = all && l->seen[i] > 0;
-  /* A run that was begun without this fact continues without it. */
+  /* A run that was begun without the stored value "category_seen" continues without it. */
   if (!all && !run->resumed) MICA_TRY(mica__run_note_numbers(run, "category_seen", l->seen, l->name_count));
   return note_names(run, input, label);
 }
@@ -146,7 +146,7 @@ static mica_status note_lists(mica_run *run, const lists *l, const mica_column *
 mica_status mica__run_note_categories(mica_run *run, const mica_column *input, const mica_column *label) {
   const mica_dataset *data = run->parts->whole;
   const size_t count = mica_dataset_column_count(data);
-  /* A run begun by an older version has no facts about categories and continues without them. */
+  /* A run begun by an older version has nothing stored about categories and continues without it. */
   const bool known = !run->resumed || mica__run_categories(run) > 0;
   const bool table = known && (!input || input->shape.rank == 1);
   const mica__schema *schema = data->store ? data->store->schema : NULL;
@@ -227,7 +227,8 @@ static bool reads(const mica_run *run, const char *name, size_t length) {
   return found;
 }
 
-/* True for a column of the training data that is not used as an input, listed as "a (text)". */
+/* True for a column of the training data that is not an input. The stored value "unused" lists such a column as "a
+ * (text)". */
 static bool is_unused(const mica_run *run, const char *name) {
   const mica__fact_texts unused = mica__common_facts_of(run).unused;
   const size_t length = strlen(name);
@@ -428,8 +429,8 @@ mica_status mica__run_adopt(mica_run *run, mica_dataset *data, mica_dataset **ou
 
 /* --- the graph --- */
 
-/* (N, classes) f32; all zeros for an index below 0. It is replaced by `classes`, which is out of range, because
- * mica_one_hot would count -1 from the end. */
+/* Returns one-hot rows (N, classes), f32. An index below 0 gives a row of zeros: it is replaced by `classes`, which is
+ * out of range, because mica_one_hot would count -1 from the end. */
 static mica_value one_hot(mica_value index, int64_t classes) {
   const mica_value none = mica_scalar(index.graph, MICA_I32, (double)classes);
   const mica_value position = mica_where(mica_less(index, mica_full_like(index, 0)), none, index);

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* True if the names are equal, also after invalid UTF-8 is replaced as in config.json. */
+/* True if the names are equal, either as they are or after invalid UTF-8 in them is replaced, which config.json
+ * does. */
 static bool same_name(const char *a, const char *b) {
   bool plain = true;
   for (const char *c = b; *c; c++) plain = plain && (unsigned char)*c < 0x80;

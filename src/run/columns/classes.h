@@ -6,12 +6,12 @@
 
 #include <mica/run.h>
 
-/* With more classes than this, a test does not count how often each class was taken for each other one. */
+/* With more classes than this, a test makes no confusion matrix. */
 #define MOST_CONFUSED 2000
-/* Sets the fact "classes" to the class names of a column. */
+/* Sets the stored value "classes" to the class names of a column. */
 mica_status mica__run_note_classes(mica_run *run, const mica_column *column);
-/* Sets the fact "class_weights" if the setting "class-weights" gives weights; `count` adds up how often each class
- * occurs, for "balanced". */
+/* Sets the stored value "class_weights" if the setting "class-weights" gives weights; `count` adds up how often each
+ * class occurs, for "balanced". */
 mica_status mica__run_note_weights(mica_run *run, int64_t classes,
                                    mica_status (*count)(mica_run *run, double *counts, int64_t classes));
 /* The weights as a constant (classes) f32; a null value if there are none. */
@@ -24,7 +24,7 @@ mica_status mica__run_report_classes(mica_run *run, const char *title, mica_repo
 int64_t mica__likeliest(const float *shares, int64_t classes, int64_t k);
 /* Adds the most likely classes of a sample with their probabilities. */
 mica_status mica__run_add_choices(const mica_run *run, mica_report *report, const float *shares, int64_t top);
-/* A sample whose class the network got wrong, and how many of them are kept. */
+/* A mistake is a sample whose class the network got wrong. MICA__MISTAKES of them are kept. */
 #define MICA__MISTAKES 24
 
 typedef struct mica__mistake {

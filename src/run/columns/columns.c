@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The column of answers: "label" if there is one, else the first column that is not an input. */
+/* The column of answers: "label" if there is one, otherwise the first column that is not an input. */
 static const mica_column *find_label(const mica_dataset *data, const mica_column *input) {
   const mica_column *label = NULL;
   for (size_t i = 0; i < mica_dataset_column_count(data); i++) {
@@ -64,7 +64,8 @@ mica_status mica__run_fits_input(const mica_run *run, const mica_dataset *data) 
 
 bool mica__run_is_answer(const mica_run *run, const char *column) {
   const char *boxes = mica__common_facts_of(run).boxes_column;
-  /* Annotation columns for crowds, difficult objects and areas; in other data, columns of these names are inputs. */
+  /* Data with boxes may have the columns "ignored" (crowds and difficult objects) and "area", which are annotations. In
+   * data without boxes, columns of these names are inputs. */
   const char *names[8] = {mica__common_facts_of(run).label_column, boxes, *boxes ? "ignored" : "",
                           *boxes ? "area" : ""};
   size_t count = 4;

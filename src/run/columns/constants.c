@@ -13,7 +13,8 @@
 /* A remark names at most this many answers. */
 #define MOST_NAMED 5
 
-/* The answers of a sample: one number, several numbers, or labels. A label is 0 or 1, or more if it is unknown. */
+/* The answers of a sample: one number, several numbers, or labels. A label is 0 if it does not apply to the sample, 1
+ * if it does, and a larger number if that is unknown. */
 typedef struct answers {
   const mica_dataset *data;
   size_t column, count;
@@ -34,7 +35,7 @@ static double answer_at(const answers *a, size_t k) {
   return flag <= 1 ? flag : (double)NAN;
 }
 
-/* values[k] receives the value that answer k has in every sample, or NaN. */
+/* Sets values[k] to the value that answer k has in every sample, or to NaN if its value is not always the same. */
 static mica_status find_constants(const answers *a, double *values) {
   const uint64_t samples = mica_dataset_count(a->data);
   for (size_t k = 0; k < a->count; k++) values[k] = (double)NAN;
@@ -51,7 +52,7 @@ static mica_status find_constants(const answers *a, double *values) {
   return MICA_OK;
 }
 
-/* Writes the name of answer k of several, or of the only one. */
+/* Writes the name of answer k of `count` answers. */
 static void name_answer(const mica_run *run, const mica_column *label, size_t k, size_t count, char name[64]) {
   const mica_dataset *data = run->parts->whole;
   const char *known = mica_dataset_number_name(data, mica_dataset_column_index(data, label->name), (int64_t)k);

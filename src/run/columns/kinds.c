@@ -21,7 +21,7 @@ const char *mica__kind_at(size_t i) {
   return i < sizeof kinds / sizeof *kinds ? mica_column_kind_name(kinds[i]) : NULL;
 }
 
-/* True if an entry from `rest` on has the same name. */
+/* True if an entry NAME=KIND in `rest`, which begins with the comma before an entry, has this name too. */
 static bool repeats(const char *rest, const char *name, size_t length) {
   for (; *rest == ','; rest += 1 + strcspn(rest + 1, ","))
     if (!strncmp(rest + 1, name, length) && rest[1 + length] == '=') return true;
@@ -68,7 +68,8 @@ static void add(mica__text *kinds, const char *name, mica_column_kind kind) {
   mica__text_addf(kinds, "%s%s=%s", kinds->length ? "," : "", name, mica_column_kind_name(kind));
 }
 
-/* Adds the columns that settings or facts name as texts. */
+/* Adds the columns that hold texts according to the settings "from", "text" and "to", or to the stored values "from"
+ * and "to" (run/facts.h), which come first. */
 static void add_texts(const mica_run *run, mica__text *kinds) {
   const mica__common_facts facts = mica__common_facts_of(run);
   const mica__shared_settings settings = mica__shared_settings_of(run);
@@ -98,7 +99,7 @@ mica_status mica__run_note_kinds(mica_run *run) {
     add(&kinds, mica__run_category(run, k).name, MICA_COLUMN_KIND_CLASS);
   /* A column that held numbers in training is read as numbers, whatever the cells of a new table look like. */
   for (size_t i = 0; i < numbers.count; i++) add(&kinds, numbers.list[i], MICA_COLUMN_KIND_NUMBER);
-  /* Runs without categories list these columns among all columns. */
+  /* Runs without categories have these columns in the stored list "table", with "number " before their names. */
   for (size_t i = 0; !numbers.list && table.list && i < table.count; i++)
     if (!strncmp(table.list[i], number, sizeof number - 1))
       add(&kinds, table.list[i] + sizeof number - 1, MICA_COLUMN_KIND_NUMBER);

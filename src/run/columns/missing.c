@@ -1,5 +1,5 @@
-/* Missing cells of tables: the values that replace them are computed from the training part, kept as the fact "fills",
- * and reported. */
+/* Missing cells of tables: the values that replace them are computed from the training part, kept as the stored value
+ * "fills", and reported. */
 #include "run/columns/missing.h"
 #include "data/dataset.h"
 #include "data/table/table.h"
@@ -19,7 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A run of an older version does not have this setting and refuses missing cells. */
+/* How missing numbers are replaced (the setting "missing"). A run of an older version does not have this setting and
+ * refuses missing cells. */
 static mica_missing missing_of(const mica_run *run) {
   const char *setting =
       mica__common_is_set(run, MICA__SETTING_missing) ? mica__common_typed(run, MICA__SETTING_missing) : "refuse";
@@ -42,7 +43,7 @@ static const mica__schema *schema_of(const mica_dataset *data) {
   return data && data->store ? data->store->schema : NULL;
 }
 
-/* The fact's numbers; NULL: the run has no such fact. */
+/* The numbers of the stored value "fills", or NULL if the run does not have it. */
 static const double *fills_of(const mica_run *run, size_t *count) {
   const mica__fact_numbers fills = mica__common_facts_of(run).fills;
   *count = fills.count;
@@ -113,7 +114,7 @@ mica_status mica__run_note_fills(mica_run *run) {
 
 /* --- remarks --- */
 
-/* True for a column of classes of the run, none of which stands for a missing cell. */
+/* True for a column of classes of the run that has no class for missing cells. */
 static bool has_no_class_for_missing(const void *user, const char *column) {
   const mica_run *run = user;
   bool lacks = false;

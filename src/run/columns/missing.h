@@ -10,16 +10,16 @@
 mica_missing mica__run_missing(const mica_run *run);
 /* Sets the setting "missing" of a new run to "mean", unless it is set. */
 mica_status mica__run_begin_missing(mica_run *run);
-/* Computes the values that replace missing numbers from the training part, sets the fact "fills", and fills the parts
- * that are open. */
+/* Computes the values that replace missing numbers from the training part, sets the stored value "fills", and fills the
+ * parts that are open. */
 mica_status mica__run_note_fills(mica_run *run);
-/* Fills the missing numbers of data that were opened for the run. MICA_E_FORMAT: there are some, but the run has no
- * values for them. */
+/* Fills the missing numbers of data that were opened for the run. MICA_E_FORMAT if numbers are missing, but the run has
+ * no values to replace them. */
 mica_status mica__run_fill(const mica_run *run, mica_dataset *data);
 /* Reports missing cells, rows without an answer, and unknown classes. */
 mica_status mica__run_remark_missing(mica_run *run, const mica_dataset *data);
-/* mica__run_remark_missing for the run's own training, validation and test data. Also names columns that only number
- * the rows. */
+/* Does mica__run_remark_missing for the run's own training, validation and test data. Also names columns that only
+ * number the rows. */
 mica_status mica__run_remark_parts(mica_run *run);
 /* Reports how many cells of a column have classes that training did not see, and the first such class. */
 mica_status mica__run_remark_class(mica_run *run, const char *table, const char *column, uint64_t count,
@@ -27,7 +27,8 @@ mica_status mica__run_remark_class(mica_run *run, const char *table, const char 
 /* For a run whose task was not named: remarks that the answers of its table are taken for numbers, if they might be
  * classes. */
 mica_status mica__run_remark_regress(mica_run *run);
-/* MICA_E_INVALID, naming the column, if the setting "ignore" names a column that the data do not have. */
+/* Checks that the data have all columns that the setting "ignore" names. If not, MICA_E_INVALID with a message that
+ * names the column. */
 mica_status mica__run_check_ignored(const mica_run *run);
 
 #endif

@@ -1,4 +1,4 @@
-/* The columns of the training table, kept as facts, so that other tables are read in the same way. */
+/* The columns of the training table, stored with the run, so that other tables are read in the same way. */
 #include "data/table/table.h"
 #include "run/columns/categories.h"
 #include "run/columns/columns.h"
@@ -48,7 +48,8 @@ mica_status mica__run_note_answer_name(mica_run *run, const mica_column *label) 
   return status;
 }
 
-/* Makes an outline of `count` numbers without names. */
+/* Makes the run's outline, which describes a table's columns without its rows (mica__outline_open), for `count` numbers
+ * without names. */
 static mica_status count_columns(mica_run *run, size_t count) {
   char(*texts)[32] = calloc(count, sizeof *texts);
   const char **list = calloc(count, sizeof *list);

@@ -81,7 +81,7 @@ mica_status mica__run_fits_rows(const mica_run *run, const mica_dataset *data) {
   if (wants > 0 && has == 0 && names.count && !mica__is_position(names.list[0]))
     return mica__fail(MICA_E_FORMAT, "%s has no column '%s', but the network was trained on it",
                       mica_dataset_name(data), names.list[0]);
-  /* Columns with names are found by them, and others are left out. */
+  /* Columns with names are found by name, so the data may have more columns. */
   if (wants != has && !mica_dataset_number_name(data, index, 0))
     return mica__fail(MICA_E_FORMAT, "%s has %g columns of numbers, but the network was trained on %g",
                       mica_dataset_name(data), has, wants);

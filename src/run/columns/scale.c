@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads the next number of a list and moves *at past the comma. False if it is not a number, or a deviation that is not
- * above 0. */
+/* Reads the next number of a list and moves *at past the comma. Returns false if it is not a number, or if `above` is
+ * set and it is not above 0. */
 static bool take_number(const char **at, bool above, double *number) {
   char *end = NULL;
   *number = mica__strtod(*at, &end);
@@ -26,8 +26,8 @@ static bool take_number(const char **at, bool above, double *number) {
   return above ? (float)*number > 0 && *number < 1e30 : *number > -1e30 && *number < 1e30;
 }
 
-/* Reads the numbers of a list, at most `most` of them into `numbers`, and returns how many the list has; 0: one is
- * wrong. */
+/* Reads a list and stores its first `most` numbers in `numbers`. Returns how many numbers the list has, or 0 if one of
+ * them is invalid. */
 static size_t take_list(const char *list, bool above, double *numbers, size_t most) {
   size_t count = 0;
   double number = 0;
@@ -58,7 +58,7 @@ static mica_status note_list(mica_run *run, const char *name, size_t channels) {
                         "%s has %zu numbers, but %s has %zu channels or columns of inputs; give one, or one for each",
                         name, count, run->data ? run->data : "the dataset", channels);
   for (size_t i = 1; i < channels && count == 1; i++) numbers[i] = numbers[0];
-  /* The loader's inputs have the bases of their columns subtracted. */
+  /* Loaders subtract the base of a column (bases.c) from its numbers, so it is subtracted from the mean, too. */
   for (size_t i = 0; i < channels && !deviation; i++) numbers[i] -= mica__run_number_base(run, i);
   if (status == MICA_OK) status = mica__run_note_numbers(run, name, numbers, channels);
   free(numbers);
@@ -96,7 +96,8 @@ mica_status mica__run_note_scale(mica_run *run, const mica__scale *scale) {
   return status;
 }
 
-/* Mean and deviation of the training targets, for each of `count` numbers; the deviation of a constant is set to 1. */
+/* Computes mean and deviation of the training targets, for each of `count` numbers. The deviation of a constant is set
+ * to 1. */
 static mica_status measure_answers(const mica_run *run, size_t column, size_t count, float *row, double *means,
                                    double *deviations) {
   const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
@@ -134,8 +135,8 @@ mica_status mica__run_note_answer_scale(mica_run *run, size_t column, size_t cou
   return status;
 }
 
-/* Adds the scale of a column if the run has facts about it and the data have the column. Its numbers are stored from
- * `to` on; returns the end of them. */
+/* Adds the scale of a column if the run has stored its mean and deviation and the data have the column. Its numbers are
+ * stored from `to` on; returns the end of them. */
 static float *take_scale(mica_run *run, const mica_dataset *data, const mica__scale *scale, float *to,
                          mica_loader_config *config) {
   size_t means = 0, deviations = 0;
