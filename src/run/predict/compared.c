@@ -1,4 +1,4 @@
-/* Pairs of a test's samples. */
+/* Compares all pairs of a test's samples by their embeddings. */
 #include "run/predict/compared.h"
 #include "base/error.h"
 #include "run/common_facts.h"
@@ -29,8 +29,8 @@ static mica_status make_compared(int64_t width, uint64_t samples, mica__compared
   return c && c->embeddings && c->numbers ? MICA_OK : mica__fail_nomem("embeddings");
 }
 
-/* Keeps the samples that are compared, out of `count` samples from number `at` on; `samples`: how many there are in
- * all. */
+/* Keeps those samples of a batch that are compared. The `count` samples of the batch have the numbers `at`, `at` + 1,
+ * ... among all `samples` samples of the test. */
 static void keep(mica__compared *c, const float *embeddings, const int32_t *numbers, int64_t width, uint64_t at,
                  int64_t count, uint64_t samples) {
   const uint64_t most = samples < MOST_COMPARED ? samples : MOST_COMPARED;
@@ -42,7 +42,7 @@ static void keep(mica__compared *c, const float *embeddings, const int32_t *numb
   }
 }
 
-/* A test under way. */
+/* A test under way, which has read `at` of its `samples` samples. */
 typedef struct comparing {
   mica__compared *to;
   uint64_t at, samples;

@@ -1,4 +1,5 @@
-/* run/predict/frames.h: members `samples` of inputs that read pictures scaled into a frame of one size. */
+/* run/predict/frames.h: functions for mica__input.samples, for inputs that read pictures scaled into a frame of one
+ * size. */
 #ifndef MICA_RUN_PREDICT_FRAMES_H
 #define MICA_RUN_PREDICT_FRAMES_H
 

@@ -17,7 +17,7 @@ double mica__gallery_cosine(const float *a, const float *b, int64_t width) {
   return fmin(1, fmax(-1, sum));
 }
 
-/* Embeddings by name. */
+/* Samples with their names and embeddings. */
 typedef struct list {
   char **names;
   float *embeddings;
@@ -124,7 +124,7 @@ static mica_status add_nearest(const neighbour *found, size_t count, mica_report
   return status;
 }
 
-/* The rest of a path that lies below a folder, without the folder; other paths unchanged. */
+/* Returns the part of a path after a folder that contains it. Other paths are returned unchanged. */
 static const char *below(const char *path, const char *folder) {
   const size_t n = strlen(folder);
   if (strncmp(path, folder, n) != 0) return path;

@@ -1,4 +1,4 @@
-/* run/predict/gallery.h: runs whose outputs are embeddings of length 1: how similar files are. */
+/* run/predict/gallery.h: how similar files are, for runs whose outputs are embeddings of length 1. */
 #ifndef MICA_RUN_PREDICT_GALLERY_H
 #define MICA_RUN_PREDICT_GALLERY_H
 

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Predicted shares and true labels of all samples of a source, row-major. */
+/* The predicted probabilities (shares) and true labels of all samples of a source, row-major. */
 typedef struct ranking {
-  float *shares, *truths, *ranked; /* ranked: the shares of one label, for sorting */
-  uint8_t *column;                 /* its truths */
-  size_t rows, labels, most;       /* most: the number of rows that fit */
+  float *shares, *truths, *ranked; /* ranked has the shares of one label, for sorting */
+  uint8_t *column;                 /* true answers for that label */
+  size_t rows, labels, most;       /* most is the number of rows that fit */
 } ranking;
 
 static mica_status take_batch(mica_run *run, const mica_batch *batch, const float *shares, void *user) {

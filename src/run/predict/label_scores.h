@@ -16,8 +16,8 @@ enum {
   MICA__LABEL_SCORES
 };
 
-/* Predicts the samples of a source; scores (labels, MICA__LABEL_SCORES). A label is predicted if its share is above the
- * threshold. */
+/* Predicts the samples of a source and sets `scores`, of shape (labels, MICA__LABEL_SCORES). A label is predicted if
+ * its probability is above the threshold. */
 mica_status mica__label_scores(mica_run *run, const mica_batch_source *source, size_t labels, double threshold,
                                double *scores);
 

@@ -16,7 +16,7 @@ typedef struct mica__once_input {
 /* Builds the output from the inputs, which are in the order of the list; a null value if the graph has failed. */
 typedef mica_value mica__once_fn(mica_nn *nn, const mica_run *run, const mica_value *inputs, void *user);
 
-/* Inputs at most. */
+/* The most inputs of such a graph. */
 #define MICA__ONCE_INPUTS 8
 /* Builds a graph, runs it and downloads its output, f32, to `output`, which has room for `count` numbers. Layers are
  * built as those of the run's network of tests, whose weights they share by name. Blocks. */

@@ -11,18 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many evenly spaced texts a report shows, and the most texts of a user that are translated together. */
+/* A report shows SHOWN evenly spaced texts. Of a file or text, at most MOST_LINES lines are translated. */
 #define SHOWN 12
 #define MOST_LINES 1000000
 
-/* A walk over texts. */
+/* State while texts are visited. */
 typedef struct walk {
   mica_run *run;
   const mica__pair_samples *pairs;
   mica__sample_fn *fn;
   void *user;
   mica_encoding work;
-  mica__ids ids; /* of the present text */
+  mica__ids ids; /* of the current text */
   size_t count;
 } walk;
 
@@ -106,21 +106,21 @@ static mica_status visit_lines(walk *w, const char *name, const char *content, s
 
 /* --- tables --- */
 
-/* The text of a cell, freed by the caller; NULL: out of memory. */
+/* The text of a cell, freed by the caller; NULL if memory is short. */
 static char *cell_text(mica__cell cell) {
   char *text = calloc(1, cell.length + 1);
   if (text) mica__cell_unquote(cell, text);
   return text;
 }
 
-/* The positions of the run's two languages in a table; SIZE_MAX: missing. `header` is true if the first record names
- * them. */
+/* The positions of the columns of the run's two languages in a table; SIZE_MAX for one that is missing. `header` is
+ * true if the first record names them. */
 typedef struct sides {
   size_t from, to;
   bool header;
 } sides;
 
-/* Finds the column whose name in the first record is `wanted`. */
+/* Sets *at to the column whose name in the first record is `wanted`, or to SIZE_MAX if there is none. */
 static mica_status find_named(const mica__records *r, const char *wanted, size_t *at) {
   *at = SIZE_MAX;
   for (size_t i = 0; i < r->count && *at == SIZE_MAX; i++) {
@@ -221,7 +221,7 @@ static mica_status visit_file(walk *w, const char *path) {
   return status;
 }
 
-/* The mica__data_visit_fn of a walk: `user` is the walk. */
+/* A mica__data_visit_fn for mica__visit_data; `user` is a struct walk. */
 static mica_status visit_data(mica_run *run, const mica_dataset *data, uint64_t count, mica__sample_fn *fn,
                               void *user) {
   (void)run, (void)fn;

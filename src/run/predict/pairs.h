@@ -1,4 +1,5 @@
-/* run/predict/pairs.h: members `samples` of inputs that read texts in two languages and translate one. */
+/* run/predict/pairs.h: functions for mica__input.samples, for inputs that read texts in two languages and translate
+ * one. */
 #ifndef MICA_RUN_PREDICT_PAIRS_H
 #define MICA_RUN_PREDICT_PAIRS_H
 
@@ -22,7 +23,7 @@ typedef enum mica__pair_choice {
   MICA__PAIR_CHOICE_EVEN,
   MICA__PAIR_CHOICE_OWN
 } mica__pair_choice;
-/* Visits `most` pairs of data (0: all); samples have texts and ids, but no outputs. */
+/* Visits at most `most` pairs of data, or all if `most` is 0. Samples have texts and ids, but no outputs. */
 mica_status mica__pair_samples_walk(mica_run *run, const mica__pair_samples *pairs, const mica_dataset *data,
                                     uint64_t most, mica__pair_choice which, mica__sample_fn *fn, void *user);
 /* Visits the lines of files or of a text, the rows of tables, or pairs of data. */

@@ -15,8 +15,8 @@
 
 /* A picture with its mask or depths. */
 typedef struct scene {
-  uint8_t *planes, *truth; /* (C, H, W); (H, W), 255 where unknown, or NULL */
-  float *depths;           /* (H, W) or NULL: 0 where unknown */
+  uint8_t *planes, *truth; /* planes (C, H, W); truth (H, W), 255 where unknown, or NULL */
+  float *depths;           /* (H, W), 0 where unknown; may be NULL */
   mica_shape shape;
 } scene;
 
@@ -46,7 +46,7 @@ static mica_status visit_file(mica_run *run, const char *path, mica__sample_fn *
   return status;
 }
 
-/* A sample of a dataset with its mask or depths, in its own size. */
+/* Reads a sample of a dataset with its mask or depths, in its own size. */
 static mica_status read_scene(const mica_dataset *data, uint64_t sample, scene *s) {
   s->shape = mica_dataset_shape(data);
   mica__dataset_sides(data, sample, &s->shape.dim[1], &s->shape.dim[2]);

@@ -1,4 +1,5 @@
-/* run/predict/pictures.h: members `samples` of inputs that read pictures in their own sizes, with masks or depths. */
+/* run/predict/pictures.h: functions for mica__input.samples, for inputs that read pictures in their own sizes, with
+ * masks or depths. */
 #ifndef MICA_RUN_PREDICT_PICTURES_H
 #define MICA_RUN_PREDICT_PICTURES_H
 

@@ -16,7 +16,7 @@
 /* How many recordings a report looks at, to show some of them. */
 #define LOOKED_AT 500
 
-/* The true answers of a sample, all unknown; NULL if memory is short. */
+/* Allocates the true answers of a sample and sets all to NaN (unknown). Returns NULL if memory is short. */
 static double *make_truths(const mica_run *run) {
   const size_t count = mica__truth_count(run);
   double *truths = malloc((count + 1) * sizeof *truths);

@@ -1,10 +1,10 @@
-/* run/predict/recordings.h: members `samples` of inputs that read recordings with one answer each. */
+/* run/predict/recordings.h: functions for mica__input.samples, for inputs that read recordings with one answer each. */
 #ifndef MICA_RUN_PREDICT_RECORDINGS_H
 #define MICA_RUN_PREDICT_RECORDINGS_H
 
 #include "run/sample.h"
 
-/* Visits files, read at a sample rate, or samples of data. */
+/* Visits files, which are read at the sample rate `rate` (Hz), or samples of data. */
 mica_status mica__recordings_visit(mica_run *run, int32_t rate, const mica_run_input *given, mica__sample_fn *fn,
                                    void *user);
 /* Visits the first samples of data. */

@@ -22,11 +22,11 @@ typedef struct rows {
   mica__records records;
   bool header;
   size_t numbers, categories, answers, columns;
-  size_t *at; /* of each number, then each category, then each answer; SIZE_MAX: the table does not have it */
-  char *text; /* a cell's, which grows */
+  size_t *at; /* positions of numbers, categories, then answers; SIZE_MAX for one that is missing */
+  char *text; /* a buffer for the text of a cell */
   size_t capacity;
-  const double *fills; /* replacement of each number if it is missing; NULL: a missing number is an error */
-  size_t *strange;     /* how many cells are missing for each number, and are of unknown classes for each category */
+  const double *fills; /* replaces each missing number; NULL if a missing number is an error */
+  size_t *strange;     /* per number, how many of its cells are missing; per category, how many have unknown classes */
   char **first;        /* the first unknown class of each category */
 } rows;
 
@@ -36,7 +36,7 @@ static const char *name_of(const rows *r, size_t k) {
   return mica__truth_name(r->run, k - r->numbers - r->categories);
 }
 
-/* The names in the first line, made distinct as in training: a second column "a" becomes "a.1". */
+/* Gets the names in the first line, made distinct as in training: a second column "a" becomes "a.1". */
 static mica_status header_names(const rows *r, char **names) {
   const mica__records *records = &r->records;
   for (size_t i = 0; i < records->count; i++) {
@@ -81,7 +81,8 @@ static mica_status find_named(rows *r) {
   return MICA_OK;
 }
 
-/* Columns without names are in the order of the training data, with or without those that are not inputs. */
+/* Columns without names are in the order of the training data. The table may leave out all columns that are not
+ * inputs. */
 static void find_positions(rows *r) {
   const size_t inputs = r->numbers + r->categories;
   const bool alone = r->records.count == inputs;

@@ -96,7 +96,7 @@ static mica_status name_sample(mica__samples *s, int64_t i, const char *text) {
   return s->names[i] ? MICA_OK : mica__fail_nomem("samples");
 }
 
-/* "row 7": the line of the table. */
+/* Names a row by its line in the table: "row 7". */
 static char *row_name(unsigned long long line) {
   char text[48];
   snprintf(text, sizeof text, "row %llu", line);
@@ -134,7 +134,7 @@ static mica_status add_path(mica__paths *p, const char *folder, const char *name
 }
 
 typedef struct kind {
-  const char *name, *list; /* for sentences */
+  const char *name, *list; /* for messages */
   const char *ends[4];
 } kind;
 
@@ -162,7 +162,7 @@ static bool is_input(const kind *k, const mica__names *names, size_t i) {
                                                                                   names->names, names->count));
 }
 
-/* The class whose name the folder has; -1: none. */
+/* The class that has the folder's name, or -1. */
 static int32_t class_of(const mica_run *run, const char *folder) {
   const mica__fact_texts classes = mica__common_facts_of(run).classes;
   char *name = classes.list ? mica__name_printable(folder) : NULL;
@@ -178,7 +178,8 @@ static mica_status pass_over(mica__paths *p, const char *folder, const char *nam
   return mica__path_join(folder, name, &p->unused_name);
 }
 
-/* *is: the folder holds masks or depth maps of the pictures beside it, and is not named like one of the classes. */
+/* Sets *is to true if the folder holds masks or depth maps of the pictures beside it and is not named like one of the
+ * classes. */
 static mica_status is_answers(const mica_run *run, const kind *k, const char *folder, const char *name, bool *is) {
   *is = false;
   if (k != &pictures_kind || class_of(run, name) >= 0) return MICA_OK;
@@ -333,8 +334,8 @@ static mica_status read_dataset(mica_run *run, const char *path, mica_part part,
   return status;
 }
 
-/* Opens a table as the run's outline describes it. A run without names of columns takes a table with one column more
- * than it has inputs for one with answers. */
+/* Opens a table with the columns of run->parts->outline (mica__run_outline). If the run has no names of columns, a
+ * table with one more column than the run has inputs is read as a table with answers. */
 static mica_status open_rows(const mica_run *run, const char *name, char *content, size_t size, mica_dataset **data) {
   mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
   size_t columns = 0;
@@ -366,7 +367,8 @@ static mica_status read_named(mica_run *run, const char *name, char *content, mi
   return status;
 }
 
-/* Remarks on which column of a table without names is taken for the answers: only the position tells. */
+/* For a table without names, remarks on which column is taken for the answers, because only its position decides
+ * that. */
 static mica_status remark_truths(mica_run *run, const mica_dataset *data) {
   const mica__schema *schema = data->store->schema;
   for (size_t i = 0; schema && !schema->header && i < schema->count; i++)
@@ -376,7 +378,7 @@ static mica_status remark_truths(mica_run *run, const mica_dataset *data) {
   return MICA_OK;
 }
 
-/* Rows, with answers or without. */
+/* Reads the rows of a table, which may lack answers. */
 static mica_status read_rows(mica_run *run, const char *name, char *content, size_t size, mica__samples *s) {
   mica_dataset *data = NULL;
   if (mica__run_categories(run)) return read_named(run, name, content, s);
@@ -418,7 +420,7 @@ static mica_status read_array(mica_run *run, const char *path, mica__samples *s)
 
 /* --- tables of pictures --- */
 
-/* The pictures that a column of a table names, with their answers; answers may be missing. */
+/* Reads the pictures that a column of a table names, with their answers, some or all of which may be missing. */
 static mica_status read_picture_table(mica_run *run, const char *path, mica__samples *s) {
   mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
   mica_dataset *data = NULL;
@@ -436,7 +438,7 @@ static mica_status read_picture_table(mica_run *run, const char *path, mica__sam
   return status;
 }
 
-/* --- all of them --- */
+/* --- samples of every kind --- */
 
 static mica_status take_categories(const mica_run *run, const mica_dataset *data, uint64_t from, mica__samples *s) {
   const size_t categories = mica__run_categories(run);
@@ -542,7 +544,7 @@ static mica_status upload(mica_run *run, const mica__samples *s, int64_t from, i
   return status;
 }
 
-/* Runs the model on the feeds; *result is the output of that name, NULL: none. */
+/* Runs the model on the feeds. Sets *result to the output of that name, or to NULL if there is none. */
 static mica_status run_model(const mica_run *run, const mica_feed *feeds, size_t count, const char *output,
                              const mica_tensor **result) {
   mica_onnx_feed *given = calloc(count + 1, sizeof *given);

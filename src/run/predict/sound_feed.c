@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Recordings are padded to one of these lengths: multiples of the smallest one, each about a quarter longer than the
- * last. */
+/* Recordings are padded to one of a few lengths. The lengths are multiples of LEAST, the smallest of them, and each is
+ * about a quarter longer than the one before. */
 #define LEAST 2048
 
 static int64_t padded_length(int64_t length) {
@@ -16,8 +16,8 @@ static int64_t padded_length(int64_t length) {
   return padded;
 }
 
-/* Tensors of the samples (1, T), padded with zeros so that a session need not be planned anew for each recording, and
- * of their number (1). The caller destroys them, also after a failure. */
+/* Makes two tensors: the samples (1, T), and their number (1). The samples are padded with zeros, so that a session
+ * need not be planned anew for each recording. The caller destroys both, also after a failure. */
 static mica_status make_tensors(mica_run *run, const float *samples, int64_t length, mica_tensor *tensors[2]) {
   const int32_t count = (int32_t)length;
   if (length < 0 || length > INT32_MAX / 2)

@@ -17,7 +17,7 @@
 /* How many samples a report looks at, to show some of them. */
 #define LOOKED_AT 2000
 
-/* A walk over samples: their known answers, and where their outputs go. */
+/* State while samples are visited: their known answers, and where their outputs go. */
 typedef struct walk {
   const mica_dataset *data;
   uint64_t at, end;
@@ -29,7 +29,7 @@ typedef struct walk {
   void *user;
 } walk;
 
-/* The mica__naming_fn of rows. */
+/* A mica__naming_fn for rows of tables. */
 static mica_status name_row(void *user, const mica_dataset *data, uint64_t sample, mica__text *name) {
   const uint64_t line = mica_dataset_line(data, sample);
   (void)user;
@@ -76,7 +76,7 @@ mica_status mica__loaded_visit(mica_run *run, const mica_dataset *data, uint64_t
   return status;
 }
 
-/* Makes opened data ready, visits their samples, and destroys the data. */
+/* Makes opened data ready (mica__run_make_ready), visits their samples, and destroys the data. */
 static mica_status visit_opened(mica_run *run, mica_dataset *data, int64_t count, mica__sample_fn *fn, void *user) {
   mica_dataset *ready = NULL;
   MICA_TRY(mica__run_make_ready(run, MICA_PART_TEST, data, true, &ready));

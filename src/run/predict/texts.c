@@ -1,4 +1,5 @@
-/* Texts to predict from, and those that a report shows. */
+/* Reads texts to predict from (lines, tables or datasets), runs them through the network, and shows texts in
+ * reports. */
 #include "run/predict/texts.h"
 #include "data/dataset.h"
 #include "data/source.h"
@@ -16,21 +17,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many samples a report looks at, to show some of them; how many bytes of a text it shows; and how many texts
- * the network reads at once. */
+/* LOOKED_AT: how many samples of a dataset a report runs through the network at most, to choose the few that it shows.
+ * SHOWN: the most bytes of a text that a report shows. AT_A_TIME: how many texts the network reads at once. */
 #define LOOKED_AT 5000
 #define SHOWN 300
 #define AT_A_TIME 64
 /* Texts are padded to multiples of this many tokens, so that few plans are needed. */
 #define PADDED 64
 
-/* Texts as ids. */
+/* Texts as token ids, with their names and true answers. */
 typedef struct texts {
   mica__text_samples from;
   mica__ids ids;
   mica_encoding work;
   char **names;
-  double *truths; /* of each answers; NaN: unknown */
+  double *truths; /* `answers` numbers per text; NaN if unknown */
   size_t answers, count, capacity;
 } texts;
 
@@ -42,7 +43,8 @@ static void free_texts(texts *t) {
   mica_encoding_free(&t->work);
 }
 
-/* Adds a text; it is called "WHERE WHAT NUMBER" in messages and "WHAT NUMBER" in predictions. */
+/* Adds a text. It is called "WHERE WHAT NUMBER" in messages, as in "mails.txt line 3", and "WHAT NUMBER" in
+ * predictions. */
 static mica_status add_text(const mica_run *run, texts *t, const char *where, const char *what, uint64_t number,
                             const char *text, size_t bytes, const double *truths) {
   mica__text name = {0};
@@ -135,12 +137,12 @@ static mica_status add_lines(const mica_run *run, const char *name, const char *
 
 /* The columns of a table. */
 typedef struct columns {
-  size_t text, *answers; /* SIZE_MAX: not there */
+  size_t text, *answers; /* indices; SIZE_MAX for a column that is missing */
   size_t count;          /* columns of the first record; all others must have the same number */
   bool header;
 } columns;
 
-/* The number in a name that is only a column number; SIZE_MAX: the name is not one. */
+/* The number in a name that consists only of a column number; SIZE_MAX for other names. */
 static size_t position_of(const char *name) {
   return name[strspn(name, "0123456789")] ? SIZE_MAX : (size_t)strtoul(name, NULL, 10);
 }
@@ -169,7 +171,8 @@ static bool find_columns(const mica_run *run, const mica__records *r, const char
 }
 
 static mica_status add_record(const mica_run *run, const mica__records *r, const columns *c, texts *t) {
-  /* An unquoted separator within a text would cut it off. */
+  /* A record with another number of cells is refused. It probably has an unquoted separator in its text, which would be
+   * cut off there. */
   if (r->count != c->count)
     return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, but the lines before have %zu", r->name, r->line,
                       r->count, c->count);
@@ -206,7 +209,7 @@ static mica_status add_table(const mica_run *run, mica__records *r, texts *t, bo
   return t->count ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s holds no row", r->name);
 }
 
-/* Reads a table if the file's name or first line says that it is one, else lines. */
+/* Reads a table if the file's name or first line shows that it is one, and otherwise lines. */
 static mica_status add_content(const mica_run *run, const char *name, char *content, size_t size, texts *t) {
   const bool must = mica__name_ends(name, ".csv") || mica__name_ends(name, ".tsv");
   const bool may = !mica__name_ends(name, ".txt");
@@ -285,7 +288,7 @@ typedef struct visiting {
   void *user;
 } visiting;
 
-/* The mica__data_visit_fn of a walk: `user` is the visiting. */
+/* A mica__data_visit_fn for mica__visit_data; `user` is a struct visiting. */
 static mica_status visit_data(mica_run *run, const mica_dataset *data, uint64_t count, mica__sample_fn *fn,
                               void *user) {
   const visiting *w = user;
@@ -313,8 +316,8 @@ mica_status mica__text_samples_look(mica_run *run, const mica__text_samples *fro
   return visit_all(run, &t, status, fn, user);
 }
 
-/* Adds the beginning of a text, not ending within a character. Spaces replace control characters, which could
- * disturb a terminal. */
+/* Adds at most the first SHOWN bytes of a text, without a part of a character at the end. Spaces replace control
+ * characters, which could disturb a terminal. */
 static void add_beginning(mica__text *to, const mica__texts *t) {
   size_t bytes = t->bytes < SHOWN ? t->bytes : SHOWN;
   while (bytes < t->bytes && bytes > 0 && ((unsigned char)t->text[bytes] & 0xc0) == 0x80) bytes--;

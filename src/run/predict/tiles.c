@@ -1,4 +1,5 @@
-/* Pictures larger than the network's input: tiles whose shares, or numbers, are blended with a window. */
+/* Pictures larger than the network's input are cut into tiles. The tiles' answers are blended with a window: shares
+ * (class probabilities), or one number, per pixel. */
 #include "run/predict/tiles.h"
 #include "data/dataset.h"
 #include "run/columns/columns.h"
@@ -29,8 +30,9 @@ mica_tiling mica__picture_tiling(const mica_run *run) {
 
 /* --- blending --- */
 
-/* The network's answer for a picture: (K, H, W) weighted sums of its tiles' shares, and (H, W) the sums of weights. A
- * tile's weight falls from its middle to its edges, so that no seams are visible. */
+/* Accumulates the network's answer for a picture: `sums` (K, H, W) holds weighted sums of its tiles' shares, and
+ * `weights` (H, W) the sums of the weights. A tile's weight falls from its middle to its edges, so that no seams are
+ * visible. */
 typedef struct blend {
   int64_t classes, height, width;
   float *sums, *weights;
@@ -52,7 +54,7 @@ static mica_status make_blend(int64_t classes, int64_t height, int64_t width, bl
   return mica__fail_nomem("a picture's shares");
 }
 
-/* 1 in the middle, close to 0 at both ends. */
+/* The weight of position i in a side of `size` pixels: 1 in the middle, close to 0 at both ends. */
 static float weight_at(int64_t i, int64_t size) {
   const int64_t near = i < size - 1 - i ? i : size - 1 - i;
   return (float)(2 * near + 1) / (float)size;
@@ -71,19 +73,19 @@ static void add_shares(blend *b, const mica_tiling *t, mica_tiling_tile tile, co
     }
 }
 
-/* Sums become means if the answer is one number per pixel. Shares need no division, because only their ratios
- * matter. */
+/* If the answer is one number per pixel, divides the weighted sums by the sums of weights, which gives means. Shares of
+ * classes need no division, because only their ratios matter. */
 static void divide_numbers(blend *b) {
   for (int64_t i = 0; b->classes == 1 && i < b->height * b->width; i++) b->sums[i] /= b->weights[i];
 }
 
 /* --- pictures --- */
 
-/* Tiles that wait to be run together. */
+/* Buffers with which tiles are run through the network, one at a time. */
 typedef struct passage {
   mica_run *run;
   mica_tiling tiling;
-  int64_t channels, classes, most; /* tiles at once */
+  int64_t channels, classes, most; /* most: tiles that are run at once, always 1 */
   float *inputs;
   uint8_t *cut;
   mica_tensor *x;
@@ -109,7 +111,7 @@ static mica_status make_passage(mica_run *run, passage *p) {
   return mica_tensor_create(run->engine, MICA_F32, MICA_SHAPE(1, p->channels, t.height, t.width), &p->x);
 }
 
-/* Adds the shares of a tile to its picture. */
+/* Runs a tile of a picture through the network and adds its shares to the picture's. */
 static mica_status add_tile_of(passage *p, const uint8_t *planes, mica_shape shape, mica_tiling_tile tile, blend *to) {
   mica_run *run = p->run;
   const int64_t plane = p->tiling.height * p->tiling.width;
@@ -149,12 +151,12 @@ mica_status mica__picture_infer(mica_run *run, const uint8_t *planes, int64_t he
 typedef struct judging {
   const mica_dataset *data;
   mica_tiling tiling;
-  int64_t tiles, classes, height, width, at; /* at: how many of its tiles have been added */
+  int64_t tiles, classes, height, width, at; /* at is how many of its tiles have been added */
   bool several;                              /* some picture has more than one tile */
   blend blend;
-  uint8_t *truth; /* true classes; NULL: depths */
+  uint8_t *truth; /* true classes; NULL if the truth is depths */
   float *depths;
-  int32_t *masks; /* classes of the pixels of a batch, or the bits of their depths */
+  int32_t *masks; /* the true classes of a batch's pixels or, if the truth is depths, their f32 bits */
   int64_t pictures;
   mica__sample_fn *fn;
   void *user;

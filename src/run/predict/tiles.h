@@ -6,11 +6,12 @@
 
 #include <mica/run.h>
 
-/* How pictures are cut for the network. */
+/* The size and overlap of the tiles into which pictures are cut for the network, as stored with the run. If nothing is
+ * stored, tiles have one pixel. */
 mica_tiling mica__picture_tiling(const mica_run *run);
-/* The network's shares (K, height, width) for a picture with planes (C, height, width), joined from its tiles; the
- * caller frees them. At each pixel they add up to the weights of its tiles. If the network gives one number per
- * pixel (K = 1), these are means. */
+/* Runs the tiles of a picture with planes (C, height, width) through the network and blends them to *shares (K, height,
+ * width), which the caller frees. At each pixel, the shares of the K classes add up to the sum of the weights of the
+ * tiles that cover it. If the network gives one number per pixel (K = 1), *shares holds weighted means. */
 mica_status mica__picture_infer(mica_run *run, const uint8_t *planes, int64_t height, int64_t width, float **shares);
 /* Visits the pictures of a source of tiles, with the shares of their tiles joined (mica__input.samples.join). If every
  * picture is one tile, *joined is false and none is visited. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #define MOMENTUM 0.99
-/* Makes these random numbers differ from others: "wave". */
+/* A word of the Philox counter, "wave", that separates these random numbers from those of other uses. */
 #define KEY UINT32_C(0x77617665)
 #define TWO_PI 6.28318530717958647692
 

@@ -1,4 +1,5 @@
-/* Volumes larger than the network's input: windows in order of depth, blended in a slab as deep as a window. */
+/* Volumes larger than the network's input are cut into windows. The windows are computed in order of depth and blended
+ * in a slab, which holds the voxels that later windows may still change. */
 #include "run/predict/windows.h"
 #include "run/common_facts.h"
 #include "run/predict/batches.h"

@@ -6,8 +6,9 @@
 
 #include <mica/run.h>
 
-/* The class of each voxel (D, H, W), joined from the network's shares for the windows of a grid; the caller frees
- * *decided. MICA_E_FORMAT names a volume with another number of channels than the run's. */
+/* Sets *decided to the class of each voxel (D, H, W), joined from the network's shares for the windows of a grid; the
+ * caller frees it. If the volume has another number of channels than the run's, MICA_E_FORMAT with a message that
+ * contains `name`. */
 mica_status mica__windows_decide(mica_run *run, const mica__grid *grid, int64_t classes, const char *name,
                                  const mica__volume_reader *reader, uint8_t **decided);
 
