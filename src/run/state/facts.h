@@ -1,4 +1,5 @@
-/* run/state/facts.h: the facts of a run. Only the functions of run/facts.h and run/columns/kinds.h change them. */
+/* run/state/facts.h: the stored values of a run (run/facts.h). Only the functions of run/facts.h and
+ * run/columns/kinds.h change them. */
 #ifndef MICA_RUN_STATE_FACTS_H
 #define MICA_RUN_STATE_FACTS_H
 
@@ -10,9 +11,9 @@
 typedef struct mica__run_facts {
   mica__fact list[MICA__FACTS];
   size_t count;
-  mica__common_facts common; /* as typed fields */
-  char *bases;               /* of a table's numbers, as mica_dataset_config takes them; NULL: none */
-  char *kinds;               /* of columns that are inputs, as mica_dataset_config takes them; NULL: none */
+  mica__common_facts common; /* the same values as typed fields */
+  char *bases; /* bases subtracted from a table's numbers, as mica_dataset_config takes them; may be NULL */
+  char *kinds; /* kinds of columns that are inputs, as mica_dataset_config takes them; may be NULL */
 } mica__run_facts;
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 typedef struct mica__run_guard {
-  int lock;        /* the folder of a run in training, open and locked; -1: none */
+  int lock;        /* the folder of a run in training, open and locked, or -1 */
   bool other_data; /* a resumed run continues with data that differ from those it began with */
 } mica__run_guard;
 

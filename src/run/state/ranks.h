@@ -8,8 +8,8 @@
 
 typedef struct mica__run_ranks {
   mica__layout layout;
-  int64_t *shares; /* shares of a batch, one per rank; NULL: equal ones */
-  bool refused;    /* all ranks failed alike, so that none has to be informed */
+  int64_t *shares; /* shares of a batch, one per rank; NULL if they are equal */
+  bool refused;    /* mica__run_check_ranks found a difference, so all ranks fail */
 } mica__run_ranks;
 
 #endif

@@ -10,9 +10,9 @@
 typedef struct mica__run_record {
   mica_history *history;
   mica_events *events;
-  char *stopped;     /* the sentence for mica_run_stopped; NULL: the run has ended */
+  char *stopped;     /* what mica_run_stopped returns: why training ended before its last epoch, or NULL */
   bool last_is_best; /* the last epoch is the best so far */
-  bool last_is_kept; /* the last epoch was kept as the best */
+  bool last_is_kept; /* the last epoch's weights are those that are kept as the best */
   char *remarks[MICA__REMARKS];
 } mica__run_record;
 

@@ -9,12 +9,12 @@
 
 typedef struct mica__run_settings {
   const mica_setting_row *rows[MICA__SETTINGS];
-  char *values[MICA__SETTINGS]; /* NULL: the row's default */
+  char *values[MICA__SETTINGS]; /* NULL for the row's default */
   size_t count;
-  const char *changed;   /* the first setting whose value changed when the run was resumed; NULL: none */
-  const char *precision; /* for an opened run, replaces the setting; NULL: the setting applies */
-  double depth_scale;    /* likewise; 0: the setting applies */
-  double epochs_before;  /* the setting, before a resumed run changed it */
+  const char *changed;   /* the first setting whose value changed when the run was resumed, or NULL */
+  const char *precision; /* for an opened run, replaces the setting; NULL if the setting applies */
+  double depth_scale;    /* likewise; 0 if the setting applies */
+  double epochs_before;  /* the setting "epochs", before a resumed run changed it */
 } mica__run_settings;
 
 #endif

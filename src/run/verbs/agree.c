@@ -5,15 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two boxes count as the same object from this overlap on. */
+/* Two boxes of one class count as the same object if their intersection over union is at least this. */
 #define SAME_BOX 0.5
 
-/* The item of a section that holds its answer: the first item of the first kind in the list that the section has. Items
- * named "truth" do not count. NULL: there is none. */
+/* Returns the item of a section that holds its answer, or NULL. Looks for one kind of item after the other, in the
+ * order of the list, and takes the first item found. Items named "truth" do not count. */
 static const mica_item *answer_of(const mica_report *r, size_t section) {
   static const struct {
     mica_item_kind kind;
-    const char *name; /* NULL: any but the truth */
+    const char *name; /* NULL for any name but "truth" */
   } kinds[] = {{MICA_ITEM_KIND_BOXES, NULL},         {MICA_ITEM_KIND_PICTURE, "mask"},
                {MICA_ITEM_KIND_LABELS, NULL},        {MICA_ITEM_KIND_CHOICES, NULL},
                {MICA_ITEM_KIND_NUMBER, "value"},     {MICA_ITEM_KIND_NUMBER, "mean_depth"},
@@ -35,8 +35,9 @@ static double overlap(const double *a, const double *b) {
   return all > 0 ? both / all : 0;
 }
 
-/* 2 m / (a + b), where m is the number of pairs. Each box of a, in order, is paired with the unpaired box of b that
- * it overlaps most, if both have the same class and the overlap is at least SAME_BOX. 1 if there are no boxes. */
+/* Agreement of two lists of boxes: 2 m / (number in a + number in b), where m is the number of pairs; 1 if there are no
+ * boxes. Each box of a, in order, is paired with the unpaired box of b that it overlaps most, if both have the same
+ * class and the overlap is at least SAME_BOX. */
 static double boxes_agree(const mica_item *a, const mica_item *b) {
   bool *taken = calloc(b->rows + 1, sizeof *taken);
   size_t pairs = 0;
@@ -69,7 +70,7 @@ static double pictures_agree(const mica_item *a, const mica_item *b) {
   return (double)same / (double)plane;
 }
 
-/* The share of labels that both assign or both leave out. */
+/* The share of labels for which a and b say the same: both assign the label, or both leave it out. */
 static double labels_agree(const mica_item *a, const mica_item *b) {
   size_t same = 0;
   if (a->rows != b->rows || !a->rows) return 0;
@@ -111,8 +112,8 @@ static size_t columns_of(const mica_item *item) {
   return item->kind == MICA_ITEM_KIND_NUMBER ? 1 : count;
 }
 
-/* R2 of a column of b's numbers with a's as the truth, over all samples. NaN: no numbers, or all of a's are equal
- * and some of b's differ from them. */
+/* R2 of a column over all samples, with the numbers of a as the truth and those in b as predictions. NaN if there are
+ * no numbers, or if all numbers of a are equal and some of b differ from them. */
 static double column_agrees(const mica_report *a, const mica_report *b, size_t sections, size_t column) {
   double mean = 0, squares = 0, apart = 0;
   int64_t numbers = 0;
@@ -132,8 +133,8 @@ static double column_agrees(const mica_report *a, const mica_report *b, size_t s
   return squares > 0 ? 1 - apart / squares : apart > 0 || !numbers ? (double)NAN : 1;
 }
 
-/* The mean over the columns that have an agreement; a column that is constant in both a and b at different values has
- * none. */
+/* Returns the mean of column_agrees over the columns for which it is not NaN; NaN if there is no such column. Adds to
+ * *count the number of sections in which both answers are numbers or tables. */
 static double numbers_agree(const mica_report *a, const mica_report *b, size_t sections, int64_t *count) {
   double sum = 0;
   size_t columns = 0;

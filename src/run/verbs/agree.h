@@ -4,8 +4,8 @@
 
 #include <mica/report.h>
 
-/* Agreement of two predictions as defined at mica_compared; the kind of items decides the measure. *count receives the
- * number of sections with answers. NaN if there are none. */
+/* Agreement of two predictions as defined at mica_compared; the kind of items decides the measure. Sets *count to the
+ * number of sections with answers. NaN if no section has answers. */
 double mica__agreement(const mica_report *a, const mica_report *b, int64_t *count);
 
 #endif

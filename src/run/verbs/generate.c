@@ -18,7 +18,7 @@ static mica_value build(mica_nn *nn, mica_value ids, const mica_kv_cache *cache,
 
 /* Prompts as tokens, one row each. */
 typedef struct rows {
-  int32_t *ids, *lengths, *last; /* last: the newest token of each text */
+  int32_t *ids, *lengths, *last; /* last has the newest token of each text */
   int64_t row;
 } rows;
 
@@ -63,7 +63,7 @@ static mica_status take_prompts(const mica_run *run, const mica__writer *w, cons
   return status;
 }
 
-/* Passes on each token as it is written. */
+/* Generates tokens, and passes the text of each token to the caller as soon as the token is chosen. */
 static mica_status write_texts(const mica_run *run, mica_generator *g, const mica_run_texts *texts, const rows *r) {
   const int64_t length = texts->length ? texts->length : LENGTH;
   int32_t *next = calloc(texts->prompt_count, sizeof *next);

@@ -6,7 +6,7 @@
 
 #include <mica/model.h>
 
-/* What writes: a network that predicts the token after each, and how texts become its tokens. */
+/* A language model: the network, which predicts the next token, and the function that turns texts into its tokens. */
 typedef struct mica__writer {
   mica_model_config network;
   /* The ids of a text; `name` appears in messages. */

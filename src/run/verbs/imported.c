@@ -1,4 +1,4 @@
-/* Networks that are ONNX models: built into the steps of a run, with a new last layer if one is wanted. */
+/* Builds networks that are ONNX models into the steps of a run, with a new last layer if the run needs one. */
 #include "run/verbs/imported.h"
 #include "base/signature.h"
 #include "data/dataset.h"
@@ -30,10 +30,10 @@
 
 #define FILE_NAME MICA__NETWORK_FILE
 #define MODEL "onnx" /* the value of the setting "model" if the network is an ONNX model */
-/* A fact: inputs and answers are converted to and from the model's scales. Older runs without it were trained
- * unconverted and stay so. */
+/* The stored value (run/facts.h) of runs that convert inputs and answers to and from the model's scales. Older runs
+ * lack it: they were trained without conversion, and stay so. */
 #define IN_UNITS "imported_units"
-/* Names that a sentence lists. */
+/* The most names that a message lists. */
 #define LISTED 5
 
 bool mica__is_model_file(const char *path) {
@@ -43,9 +43,9 @@ bool mica__is_model_file(const char *path) {
 
 static const char *path_of(const mica_run *run) { return mica__common_settings_of(run).init; }
 
-/* --- what is to be found in it --- */
+/* --- checks of the model --- */
 
-/* How many letters must change to turn one text into the other. */
+/* The edit distance: how many letters must be changed, added or removed to turn one text into the other. */
 static size_t distance(const char *a, const char *b) {
   size_t row[129], n = strlen(b);
   if (n > 128) return SIZE_MAX;
@@ -62,7 +62,8 @@ static size_t distance(const char *a, const char *b) {
   return row[n];
 }
 
-/* The names most similar to a text; if it is "", the names nearest to the end of the model. */
+/* Adds to the list the names of the model's values that are most similar to a text; if the text is "", the names
+ * nearest to the end of the model. */
 static void list_near(const mica_onnx *model, const char *text, mica__text *list) {
   const char *names[LISTED] = {NULL}, *name = NULL;
   size_t far[LISTED] = {0}, count = 0;
@@ -77,7 +78,8 @@ static void list_near(const mica_onnx *model, const char *text, mica__text *list
   for (size_t i = 0; i < count && names[i]; i++) mica__text_addf(list, "%s%.80s", i ? ", " : "", names[i]);
 }
 
-/* Appends the names to the message; returns the status. */
+/* Fails with a message: the sentence, followed by the names of the model's values that are most similar to `near`.
+ * Returns the status. */
 static mica_status fail_listing(const mica_onnx *model, const char *near, mica_status status, const char *sentence) {
   mica__text list = {0};
   list_near(model, near, &list);
@@ -162,7 +164,7 @@ mica_status mica__imported_facts(mica_run *run, const char *path, const mica_onn
   return mica__run_take_bases(run);
 }
 
-/* Opens the model and reads the facts of the run that it was exported from. */
+/* Opens the model and reads the stored values (run/facts.h) of the run that it was exported from. */
 static mica_status open_model(mica_run *run, const char *path) {
   mica_run *origin = mica__run_new();
   if (!origin) return mica__fail_nomem("a run");
@@ -245,8 +247,8 @@ static void name_head(const mica_nn *nn, char name[24]) {
   }
 }
 
-/* The run's answers, from the model's result y. If the setting "stop-at" makes y features, planes are averaged and a
- * new layer follows. */
+/* The run's answers, from the model's result y. If y is features because of the setting "stop-at", averages each plane
+ * and adds a new layer. */
 static mica_value answers_of(const mica_run *run, mica_nn *nn, mica_value y, int64_t outputs) {
   const mica_shape shape = mica_value_shape(y);
   const bool stopped = *mica__common_settings_of(run).stop_at != '\0';

@@ -31,7 +31,7 @@ struct mica__model_feeds {
   mica_engine *engine;
   size_t count; /* inputs */
   mica_onnx_feed *list;
-  array *arrays; /* NULL: a dataset's */
+  array *arrays; /* NULL if the samples come from a dataset */
   mica_tensor **tensors;
   mica_dataset *data;
   mica_loader *loader;
@@ -57,7 +57,7 @@ void mica__model_feeds_close(mica__model_feeds *f) {
 
 /* --- arrays --- */
 
-/* "FOLDER/NAME.npy"; letters that cannot be in a plain file name become '_'. On the heap. */
+/* Returns "FOLDER/NAME.npy"; letters that cannot be in a plain file name become '_'. The caller frees it. */
 static char *path_of(const char *folder, const char *name) {
   mica__text text = {0};
   mica__text_addf(&text, "%s/", folder);
@@ -152,7 +152,8 @@ static size_t numbers_of(const char *text, float *numbers) {
   return count;
 }
 
-/* How numbers of channel k are scaled: as the caller says, else as the metadata say, else by 0 and 1. */
+/* Sets the means and deviations of the channels: those that the caller gives or, without such, those in the model's
+ * metadata. If these have none, the means are 0 and the deviations 1. */
 static mica_status take_scale(const mica_onnx *model, const mica_onnx_quantize_config *c, size_t channels, float *mean,
                               float *deviation) {
   const size_t means = numbers_of(mica_onnx_metadata(model, "mean"), mean),

@@ -8,9 +8,9 @@
 
 typedef struct mica__model_feeds mica__model_feeds;
 
-/* Opens config->data for the model's inputs: a folder with NAME.npy for each, samples along the first axis, or else a
- * dataset whose column of numbers or pictures is its one input. MICA_E_FORMAT: samples of another shape or dtype, or
- * fewer than the model takes at once. */
+/* Opens config->data for the model's inputs. The data are a folder with a file NAME.npy for each input, with samples
+ * along the first axis, or a dataset whose column of numbers or pictures is the model's only input. MICA_E_FORMAT if
+ * samples have another shape or dtype, or are fewer than the model takes at once. */
 mica_status mica__model_feeds_open(mica_engine *engine, const mica_onnx *model, const mica_onnx_quantize_config *config,
                                    mica__model_feeds **feeds);
 /* The next values of all inputs, valid until the next call; *count is 0 when no wanted samples are left. */

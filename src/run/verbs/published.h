@@ -10,13 +10,13 @@
 /* A copy of the model's config.json in the run's folder. */
 #define MICA__PUBLISHED_FILE "network.json"
 
-/* Opens the model of the setting "init" if that is a model's folder, or the copy in the folder of a run that began so.
- * Sets "model", and settings that were left out to values that suit the model. pictures: the samples are pictures, else
- * texts. Does nothing if there is no such model. */
+/* Opens the model of the setting "init" if that is a model's folder, or the copy in the folder of a run that began with
+ * such a model. Sets the setting "model", and gives settings that the user left out values that suit the model.
+ * `pictures` is true if the samples are pictures, false if they are texts. Does nothing if there is no such model. */
 mica_status mica__published_open(mica_run *run, bool pictures);
 /* MICA_E_INVALID if the run's tokenizer has tokens that the model lacks. */
 mica_status mica__published_check_tokens(const mica_run *run);
-/* The model's features of x, then a new dense layer: (N, outputs). x: pictures, or tokens with their lengths. */
+/* The model's features of x, then a new dense layer: (N, outputs). x is pictures, or tokens with their lengths. */
 mica_value mica__published_build(const mica_run *run, mica_nn *nn, mica_value x, mica_value lengths, int64_t outputs);
 /* Loads the weights of all layers but the last, for a new run. */
 mica_status mica__published_load(mica_run *run);

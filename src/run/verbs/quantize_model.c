@@ -15,7 +15,7 @@ typedef struct given {
   const char *value;
   bool conv; /* the channels are on axis 1 instead of the last */
   size_t output;
-  bool is_input; /* an input of the model: measured as it is fed */
+  bool is_input; /* it is an input of the model, and is measured when it is fed */
 } given;
 
 typedef struct work {
@@ -163,7 +163,8 @@ static const void *part(const mica__tensors *t, const char *layer, const char *w
   return e ? e->data : NULL;
 }
 
-/* Reads what the tensors say about a product; the step of an input is kept with the first product that reads it. */
+/* Fills q from the tensors of product i. The scale and zero point of an input are stored only with the first of the
+ * products that read it. */
 static void take_integers(const work *w, const mica__quantize_choices *all, const mica__tensors *t, size_t i,
                           mica__onnx_integers *q) {
   const mica__quantize_choice *c = &all->list[i];

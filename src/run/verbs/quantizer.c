@@ -71,7 +71,7 @@ mica_status mica__run_add_quantizer(mica_run *run, mica_trainer_config *c) {
   return MICA_OK;
 }
 
-/* The number of batches whose inputs decide the first steps. */
+/* How many batches are read to find the initial quantisation steps of layer inputs. */
 #define FIRST_BATCHES 8
 
 mica_status mica__run_begin_steps(mica_run *run) {

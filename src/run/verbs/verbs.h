@@ -1,4 +1,5 @@
-/* run/verbs/verbs.h: what only the runs of some tasks do, beside predicting. NULL: the task does not. */
+/* run/verbs/verbs.h: functions for what only the runs of some tasks do, beside predicting. A function that a task lacks
+ * is NULL. */
 #ifndef MICA_RUN_VERBS_VERBS_H
 #define MICA_RUN_VERBS_VERBS_H
 
@@ -12,8 +13,8 @@ struct mica__transcription;
 typedef struct mica__task_verbs {
   /* Sets how texts are searched for in recordings from now on (mica_run_search). */
   mica_status (*search)(mica_run *run, const mica_text_search *search);
-  /* How the run's network writes down sound as it arrives (networks/transcriber.h); the caller frees *how, also after a
-   * failure. */
+  /* Describes in *how how the run's network writes down sound as it arrives (networks/transcriber.h). The caller frees
+   * *how, also after a failure. */
   mica_status (*transcribes)(mica_run *run, const mica_text_search *search, struct mica__transcription *how);
   /* Continues texts. */
   mica_status (*generate)(mica_run *run, const mica_run_texts *texts);
