@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The most pictures along each side of the grid, and the largest side of a picture. */
+/* The most pictures along each side of the grid, and the largest side of a picture in pixels. */
 enum { SIDE = 4, MOST_PIXELS = 512 };
 
 static mica_status add_settings(const mica_run *run) {
@@ -67,7 +67,7 @@ static mica_status add_grid(const mica_run *run, const mica_dataset *data, size_
 }
 #endif
 
-/* Does nothing if the samples are not pictures of one size. */
+/* Writes the first training pictures as one grid. Does nothing if the samples are not pictures of one size. */
 static mica_status add_pictures(const mica_run *run) {
   const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
 #if MICA_WITH_PNG

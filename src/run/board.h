@@ -4,7 +4,8 @@
 
 #include "run/run.h"
 
-/* Writes a new event file with the network under test, the settings and facts, and the first training pictures. */
+/* Writes a new event file with the network under test, the settings and stored values (run/facts.h), and the first
+ * training pictures. */
 mica_status mica__board_begin(const mica_run *run);
 /* Writes histograms of the weights, if the network has at most MICA__BOARD_WEIGHTS of them. */
 #define MICA__BOARD_WEIGHTS (1 << 20)

@@ -1,4 +1,4 @@
-/* Checks the facts in config.json: those of all tasks, and those of the run's task. */
+/* Checks the values stored in config.json (run/facts.h): those of all tasks, and those of the run's task. */
 #include "run/columns/categories.h"
 #include "run/common_facts.h"
 #include "run/composed.h"
@@ -9,7 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Sizes that decide how much memory is allocated must be whole numbers within bounds. */
+/* The most elements of a sample. Sizes in config.json decide how much memory is allocated, so they are checked
+ * before. */
 #define LARGEST_SAMPLE (1 << 30)
 
 static mica_status check_input(const mica_run *run) {
@@ -58,7 +59,7 @@ mica_status mica__run_check_facts(const mica_run *run, bool old) {
     if (run->task->input->traits.own_input && !row->of_task && strcmp(row->name, "columns") != 0) continue;
     MICA_TRY(mica__fact_check(run, row, !old));
   }
-  /* Mica 0.2 wrote fewer. */
+  /* Mica 0.2 stored fewer values, so an old run may lack some. */
   for (size_t i = 0; i < own->count; i++) MICA_TRY(mica__fact_check(run, &own->rows[i], !old));
   if (!mica__run_good_categories(run))
     return mica__fail(MICA_E_FORMAT, "\"categories\" and their classes do not match, or are too many");

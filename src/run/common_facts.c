@@ -1,4 +1,4 @@
-/* Facts that all tasks, or several, have, as typed fields. */
+/* The values stored with runs of all or several tasks (run/facts.h), as typed fields. */
 #include "run/common_facts.h"
 #include "run/facts.h"
 #include "run/run.h"

@@ -1,4 +1,4 @@
-/* run/common_facts.h: the facts that runs of all tasks may have, as typed fields. */
+/* run/common_facts.h: the values that may be stored with a run of any task (facts, run/facts.h), as typed fields. */
 #ifndef MICA_RUN_COMMON_FACTS_H
 #define MICA_RUN_COMMON_FACTS_H
 
@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-/* Facts of all tasks, then facts of some tasks (of_task) that the run reads too. A task with own_input needs only
- * "columns" from the first group. */
+/* Stored values of all tasks, then those of some tasks (of_task) that the run reads too. A task with own_input needs
+ * only "columns" from the first group. */
 #define COMMON_FACTS(X, S)                                                                                             \
   X(S, NUMBERS, input, .needed = true)                                                                                 \
   X(S, TEXT, input_column, .needed = true)                                                                             \
@@ -52,7 +52,7 @@
 MICA__FACTS_STRUCT(common, COMMON_FACTS);
 extern const mica__fact_list mica__common_fact_list;
 
-/* The facts of a run, valid until they change. If run is NULL, all are empty. */
+/* The stored values of a run, valid until they change. If run is NULL, all are empty. */
 mica__common_facts mica__common_facts_of(const mica_run *run);
 
 #endif

@@ -1,4 +1,4 @@
-/* Settings that all tasks, or several, have, as typed fields. */
+/* Settings that all or several tasks have, as typed fields. */
 #include "run/common_fields.h"
 #include "run/fields.h"
 #include "run/shared_settings.h"

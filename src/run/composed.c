@@ -1,4 +1,4 @@
-/* Tasks that are an input and a head. */
+/* Tasks that consist of an input (run/input.h) and a head (run/head.h): their functions call those of the two. */
 #include "run/composed.h"
 #include "run/columns/columns.h"
 #include "run/common_facts.h"
@@ -53,7 +53,7 @@ mica_status mica__composed_prepare(mica_run *run) {
 
 mica_status mica__composed_fits(const mica_run *run, const mica_dataset *data) {
   const char *label = mica__common_facts_of(run).label_column;
-  /* Tables with rows of numbers are opened whether they have answers or not. */
+  /* Tables with rows of numbers are opened whether they have answers or not, so the column may be missing. */
   if (run->task->input->traits.rows && !mica_dataset_column(data, mica_dataset_column_index(data, label)))
     return mica__fail(MICA_E_FORMAT, "%s has no column \"%s\" of answers", mica_dataset_name(data),
                       mica__common_facts_of(run).label_name);
@@ -109,7 +109,8 @@ static mica_status add_sample(mica_run *run, const mica__sample *sample, const f
   const showing *s = user;
   MICA_TRY(mica_report_begin(s->report, sample->name));
   MICA_TRY(run->task->head->shows.section(run, s->report, sample, outputs, s->given));
-  return s->given->tracker ? mica__run_take(s->given, s->report) : MICA_OK; /* a video may be long */
+  /* A video may have many frames, so each section is passed on at once. */
+  return s->given->tracker ? mica__run_take(s->given, s->report) : MICA_OK;
 }
 
 mica_status mica__sample_add_picture(const mica_run *run, mica_report *report, const mica__sample *sample,

@@ -12,7 +12,8 @@
 #include "run/setting_fields.h"
 #include "run/task.h"
 
-/* The lists of a task's settings and facts. rank: the number of dimensions of a sample's input; 0: any. */
+/* The lists of a task's settings and stored values (run/facts.h). `rank` is the number of dimensions of a sample's
+ * input, or 0 for any number. */
 #define MICA__TASK_FIELDS(label, settings_list, facts_list, rank)                                                      \
   MICA__SETTINGS_STRUCT(label, settings_list);                                                                         \
   static MICA__SETTINGS_TABLE(label, settings_list);                                                                   \
@@ -21,15 +22,15 @@
 /* The members of a task's row that hold the lists of MICA__TASK_FIELDS. */
 #define MICA__TASK_LISTS(label) .facts = &mica__##label##_fact_list, .settings = &mica__##label##_setting_list
 
-/* The members of a row for an input and a head. The first macro leaves out `prepare`, which the row then defines; it
- * calls mica__composed_prepare. */
+/* The members of a row for an input and a head. MICA__COMPOSED_PREPARED leaves out `prepare`, for a row with a
+ * `prepare` of its own, which calls mica__composed_prepare. */
 #define MICA__COMPOSED_PREPARED(input_, head_)                                                                         \
   .input = &mica__input_##input_, .head = &mica__head_##head_, .opens = mica__composed_opens,                          \
   .fits = mica__composed_fits, .configures = mica__composed_configures, .step = mica__composed_step,                   \
   .evaluate = mica__composed_evaluate, .predict = mica__composed_predict, .report = mica__composed_report
 #define MICA__COMPOSED(input_, head_) MICA__COMPOSED_PREPARED(input_, head_), .prepare = mica__composed_prepare
 
-/* How well the data suit a task, judged by its row; 0: not at all. */
+/* How well the data suit a task, judged by its row; 0 if they do not suit it. */
 int32_t mica__task_suits(const mica__task_row *task, const mica_dataset *data);
 /* True if the task has a metric of that name that is not minor (mica_task_metric.minor). */
 bool mica__task_measures(const mica_run *run, const char *metric);

@@ -1,4 +1,5 @@
-/* config.json: what was asked for and what the data is like. Written as text, read through cJSON. */
+/* Writes and reads config.json, which holds the settings of a run and the values stored about its data (run/facts.h).
+ * It is written as text and read with cJSON. */
 #include "run/config.h"
 #include "base/json.h"
 #include "base/number.h"
@@ -66,8 +67,8 @@ void mica__fact_text(mica__text *json, const mica__fact *fact) {
   mica__text_add(json, "]");
 }
 
-/* Names and their positions. Settings and facts are written in alphabetical order, so that a file does not depend on
- * the order of a task's rows or of its facts. */
+/* Names and their positions. Settings and stored values are written in alphabetical order, so that a file does not
+ * depend on the order of rows in a task or of values in the run. */
 typedef struct named {
   const char *name;
   size_t index;
@@ -132,7 +133,7 @@ static const char *text_of(const cJSON *root, const char *name) {
   return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, name));
 }
 
-/* Records a list of texts or of numbers as a fact; false if it is anything else. */
+/* Stores a list of texts or of numbers with the run, under `name`; false if `list` is anything else. */
 static bool take_fact(mica_run *run, const char *name, const cJSON *list, mica_status *status) {
   const int count = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : -1;
   if (count < 0 || !name) return false;
@@ -156,9 +157,9 @@ static bool take_fact(mica_run *run, const char *name, const cJSON *list, mica_s
   return good;
 }
 
-/* Writes a value that older versions accepted in today's form. Lists (class-weights, augment) lose blanks and a
- * comma at the end; any other value that is one number, perhaps in hexadecimal or after blanks, becomes a decimal
- * one. Appends nothing for other values, nor for a list that has nothing left. */
+/* Converts a value that older versions accepted to today's form, and appends it. Lists (class-weights, augment) lose
+ * blanks and a comma at the end. Any other value that is one number, perhaps in hexadecimal or after blanks, becomes a
+ * decimal number. Appends nothing for other values, nor for a list that has nothing left. */
 static void modernise(const char *name, const char *value, mica__text *text) {
   const bool list = !strcmp(name, "class-weights") || !strcmp(name, "augment");
   char *end = NULL;
@@ -217,7 +218,7 @@ static mica_status take_data(mica_run *run, const char *path, const cJSON *root)
   return run->data ? MICA_OK : mica__fail_nomem("a run");
 }
 
-/* Checks that the facts are there and that sizes and ranges are right. */
+/* Checks that the values which the task needs are there and that sizes and ranges are right. */
 static mica_status check_facts(const mica_run *run, const char *path, bool old) {
   mica_status status = mica__run_check_facts(run, old);
   if (status == MICA_OK) return MICA_OK;

@@ -28,7 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads a side from 1 to 8192, 0 if there is none; *end is set behind it. */
+/* Reads a side from 1 to 8192 pixels and sets *end to the text after it. Returns 0 if there is no such number. */
 static int32_t parse_side(const char *text, char **end) {
   *end = (char *)text;
   const long side = *text >= '1' && *text <= '9' ? strtol(text, end, 10) : 0;
@@ -81,8 +81,8 @@ mica_dataset_config mica__run_opening(const mica_run *run, mica_part part) {
   if (*s.label) config.label_column = s.label;
   if (run->task && run->task->opens) run->task->opens(run, &config);
   if (run->settings->depth_scale > 0) config.depth_scale = run->settings->depth_scale;
-  /* Until the task is found, the data may turn out to be masks or depth maps, which are read by the caller's settings
-   * for them. */
+  /* While the task is not known, the data may turn out to be masks or depth maps. These are read by the settings that
+   * the caller gave for them. */
   if (!run->task) {
     config.mask_values = mica__given_mask_values(run);
     config.depth_scale = mica__given_depth_scale(run);
@@ -142,7 +142,8 @@ static mica_status find_task(mica_run *run) {
   return mica__run_take_task(run, run->task);
 }
 
-/* Switches to a task that stands in for the named one, if the data suit it and do not suit the named one. */
+/* Some tasks take the place of a task that the user named (mica__task_row.stands_for). Switches to the first of them
+ * that suits the data better than the named one. Sets *found to whether there is one. */
 static mica_status find_other_task(mica_run *run, bool *found) {
   const mica__task_row *task, *named = run->task;
   *found = false;
@@ -234,7 +235,7 @@ static mica_status open_training(mica_run *run, const mica_dataset_config *openi
 }
 
 /* A read in its own thread, and its result. Messages belong to a thread, so the message is copied. How to open the data
- * is decided before, since facts may be set meanwhile. */
+ * is decided before, since the run's stored values may be set meanwhile. */
 typedef struct reading {
   mica_status (*open)(mica_run *run, const mica_dataset_config *opening);
   mica_run *run;
@@ -258,7 +259,7 @@ static void begin_reading(reading *r) {
   if (!r->apart) read_parts(r);
 }
 
-/* Waits for the read. Returns status if it is a failure, else the result of the read. */
+/* Waits for the read. Returns `status` if it is a failure, and otherwise the result of the read. */
 static mica_status end_reading(reading *r, mica_status status) {
   if (r->apart) pthread_join(r->thread, NULL);
   return status == MICA_OK && r->status != MICA_OK ? mica__fail(r->status, "%s", r->message) : status;
@@ -292,7 +293,8 @@ mica_status mica__run_make_ready(mica_run *run, mica_part part, mica_dataset *da
 
 /* --- loaders --- */
 
-/* Copies a fact's numbers as floats that the run keeps; *keep stays NULL without such a fact. */
+/* Copies the numbers of a stored value as floats that the run keeps. *keep is NULL if the run does not have the
+ * value. */
 static mica_status take_floats(const mica_run *run, const char *name, float **keep) {
   size_t count = 0;
   const double *numbers = mica_run_fact_numbers(run, name, &count);
@@ -390,7 +392,8 @@ static mica_status check_accumulation(mica_run *run) {
       each);
 }
 
-/* Records the columns of the batches that tests read: their labels are unchanged, even where training mixes them. */
+/* Records the columns of the batches that tests read. Training batches may have other columns of labels, because
+ * training may mix labels. */
 static mica_status find_columns(mica_run *run) {
   mica_dataset *shown = NULL;
   mica_loader *plain = NULL, *loader = run->parts->at[MICA_PART_VALIDATION].loader;
@@ -424,8 +427,8 @@ static mica_status check_label(const mica_run *run) {
                     run->task->name, run->data);
 }
 
-/* Reading takes about as long as the other work: the engine is created while the training data are read, and these are
- * uploaded while the test data are read. */
+/* Reading takes about as long as the other work, so both are done at the same time: the engine is created while the
+ * training data are read, and the training data are uploaded while the test data are read. */
 mica_status mica__run_open_data(mica_run *run) {
   reading training = {.open = open_training, .run = run}, test = {.open = open_optional, .run = run};
   begin_reading(&training);
@@ -438,7 +441,7 @@ mica_status mica__run_open_data(mica_run *run) {
   MICA_TRY(mica__run_note_bases(run));
   MICA_TRY(mica__run_note_kinds(run));
   test.opening = mica__run_opening(run, MICA_PART_TEST);
-  /* A task that opens its data itself reads settings and facts that are set below. */
+  /* A task that opens its data itself reads settings and stored values that are set below. */
   if (run->task->open)
     read_parts(&test);
   else

@@ -1,4 +1,4 @@
-/* run/evaluation.h: opens the data that a run is evaluated on, and predicts datasets. */
+/* run/evaluation.h: opens the data on which a run is evaluated, or which it predicts. */
 #ifndef MICA_RUN_EVALUATION_H
 #define MICA_RUN_EVALUATION_H
 
@@ -13,7 +13,7 @@ mica_status mica__run_evaluate(mica_run *run, const char *path, mica_part part, 
  * true. MICA_E_NOT_FOUND if the data have parts but no test part; the message says what to do. */
 mica_status mica__run_open_given(mica_run *run, const char *path, mica_part part, bool *all, mica_dataset **data);
 /* Opens a part of the run's own data as training split them. MICA_E_STATE if the part was split off by the seed and the
- * data have changed since: it would have other samples. */
+ * data have changed since, because the part would then have other samples. */
 mica_status mica__run_open_own(mica_run *run, mica_part part, mica_dataset **data);
 /* Like mica__run_open_given, to test on the part; only the message differs. */
 mica_status mica__run_open_judged(const mica_run *run, const char *path, mica_part part, bool *all,

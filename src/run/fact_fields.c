@@ -1,4 +1,4 @@
-/* Facts of a run as typed structs, and the checks described by their lists. */
+/* A run's stored values (run/facts.h) as typed structs, and the checks described by their lists. */
 #include "run/fact_fields.h"
 #include "run/facts.h"
 #include "run/run.h"
@@ -31,7 +31,7 @@ void mica__facts_read(const mica_run *run, const mica__fact_list *list, void *fa
   }
 }
 
-/* The number of values that the fact must have; 0: any number. */
+/* Returns how many elements the stored value must have. 0 means any number, unless the row has `of`. */
 static size_t wanted(const mica_run *run, const mica__fact_row *row) {
   if (row->kind == MICA__FACT_TEXT || row->kind == MICA__FACT_NUMBER) return 1;
   if (!row->of) return row->count;
@@ -52,7 +52,7 @@ mica_status mica__fact_check(const mica_run *run, const mica__fact_row *row, boo
   const size_t count = wanted(run, row);
   if ((count || row->of) && fact->count != count)
     return mica__fail(MICA_E_FORMAT, "\"%s\" holds %zu values, but must hold %zu", row->name, fact->count, count);
-  /* They are used as f32. */
+  /* Stored numbers are used as f32. */
   for (size_t i = 0; fact->numbers && i < fact->count; i++)
     if (!isfinite((float)fact->numbers[i]) || !((double)(float)fact->numbers[i] > row->above))
       return mica__fail(MICA_E_FORMAT, "\"%s\" holds %g, but must hold numbers that are finite in f32%s", row->name,

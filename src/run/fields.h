@@ -1,9 +1,9 @@
-/* run/fields.h: the facts and settings that one file reads, such as an input or a head.
+/* run/fields.h: the stored values (facts, run/facts.h) and settings that one file reads, such as an input or a head.
  *
  *   MICA__FACTS(classes, CLASSES_FACTS, 0);   the type mica__classes_facts, and facts_of(run), which reads them
  *   MICA__SETTINGS(classes, HEAD_SETTINGS);   settings_of(run); MICA__SETTINGS_STRUCT comes before it
  *
- * Several files read them by functions of a header, which has the structs:
+ * If several files read them, a header declares the structs and the functions, and one file defines the functions:
  *
  *   MICA__FIELDS(tokens, TOKENS_SETTINGS, TOKENS_FACTS);   mica__tokens_settings_of(run), mica__tokens_facts_of(run) */
 #ifndef MICA_RUN_FIELDS_H
@@ -12,7 +12,8 @@
 #include "run/fact_fields.h"
 #include "run/setting_fields.h"
 
-/* Defines the function `name`, which reads the settings, or facts, of a table. */
+/* MICA__SETTINGS_READER defines the function `name`, which reads the settings of a list; MICA__FACTS_READER defines one
+ * that reads stored values. */
 #define MICA__SETTINGS_READER(label, name)                                                                             \
   mica__##label##_settings name(const mica_run *run) {                                                                 \
     mica__##label##_settings settings;                                                                                 \

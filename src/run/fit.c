@@ -97,7 +97,8 @@ static mica_status note_epoch(mica_run *run, const mica_train_progress *e) {
   return status;
 }
 
-/* Passes the event on. If a record cannot be written, a warning is given and training continues. */
+/* Records the event and passes it on to the caller's function. If the record cannot be written, logs a warning, and
+ * training continues. False if training must stop. */
 static bool report(void *user, const mica_train_progress *progress) {
   mica_run *run = user;
   if (progress->event == MICA_TRAIN_EVENT_EPOCH) {
@@ -133,7 +134,8 @@ static mica_status begin_record(mica_run *run) {
   return status == MICA_OK ? MICA_OK : mica_history_create(&run->record->history);
 }
 
-/* Records the settings of a run that trains now. */
+/* Makes the run's folder and writes config.json and the files of the tokeniser and the network to it. Does nothing if
+ * all epochs are done, unless the run is to end early (mica__run_end_early). */
 static mica_status begin_folder(mica_run *run) {
   const bool done = (double)mica_trainer_epoch(run->trainer) >= (double)mica__common_settings_of(run).epochs;
   if (!run->folder || (done && !mica__run_ended_early(run))) return MICA_OK;
@@ -186,7 +188,7 @@ mica_status mica_run_fit(mica_run *run) {
                       "mica_run_fit: the run was opened for predicting; create it with mica_run_create to train");
   free(run->record->stopped);
   run->record->stopped = NULL;
-  run->evaluation->data = NULL; /* by other weights */
+  run->evaluation->data = NULL; /* the last test used other weights */
   MICA_TRY(begin_writing(run));
   training = mica_loader_source(loader);
   if (judge) validation = mica_loader_source(judge);

@@ -24,8 +24,8 @@
 
 /* --- one process --- */
 
-/* The lock is on the folder itself: it leaves no file behind and ends with the process. File systems without such locks
- * go without. The folder stays open, so that a different folder at the same path is noticed. */
+/* The lock is on the folder itself: it leaves no file behind and ends with the process. On a file system without such
+ * locks, nothing is locked. The folder stays open, so that a different folder at the same path is noticed. */
 mica_status mica__run_lock(mica_run *run) {
   if (run->guard->lock >= 0 || !run->folder || mica__run_rank(run) != 0) return MICA_OK;
   const int folder = open(run->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -133,9 +133,12 @@ mica_status mica__run_check_apart(const char *folder, const char *data) {
 
 /* --- the same data --- */
 
-/* A single file is read whole, or MOST_BYTES of it in blocks. Files of a folder are read to the end of their first
- * block, until a quarter of MOST_BYTES is reached; further files count only by name and size, and those after
- * MOST_FILES or deeper than MOST_DEPTH not at all. */
+/* What the fingerprint of the data covers:
+ *   a single file   all of it, or MOST_BYTES of it in evenly spaced blocks
+ *   a folder        the first block of each file, until a quarter of MOST_BYTES is reached
+ *
+ * Other files of a folder count only by name and size. Files after the first MOST_FILES, or deeper than MOST_DEPTH
+ * folders, do not count at all. */
 #define BLOCK_BYTES ((size_t)1 << 20)
 #define MOST_BYTES ((size_t)64 << 20)
 #define MOST_FILES 20000
@@ -145,7 +148,7 @@ typedef struct print {
   mica__hash hash;
   size_t left, files; /* bytes that may still be read; regular files found */
   uint8_t *block;
-  bool failed; /* for want of memory */
+  bool failed; /* memory was short */
 } print;
 
 static void add_content(print *p, const char *path, off_t at) {

@@ -6,9 +6,10 @@
 
 #include <mica/run.h>
 
-/* The fact that identifies the data, except for a test part beside the training part. */
+/* Name of the stored value (run/facts.h) that holds the fingerprint of the data. A test part that lies beside the
+ * training part is not included in the fingerprint. */
 #define MICA__DATA_PRINT "parts_print"
-/* The fact that holds the number of samples in the test part beside the training part. */
+/* Name of the stored value that holds the number of samples in the test part beside the training part. */
 #define MICA__TESTED "test_samples"
 /* Locks the folder against training by other processes until the run is destroyed; MICA_E_STATE if another one holds
  * it. */
@@ -26,7 +27,8 @@ mica_status mica__run_check_folder(mica_run *run);
 mica_status mica__run_say_left(const mica_run *run);
 /* True if the training moved to another folder. */
 bool mica__run_has_left(const mica_run *run);
-/* Records what the data look like. MICA_E_STATE if a resumed run began with others and none are named now. */
+/* Records a fingerprint of the data. MICA_E_STATE if the data differ from those with which a resumed run began, and the
+ * caller does not name them. */
 mica_status mica__run_check_data(mica_run *run);
 /* True if mica__run_check_data found data that differ from those that a resumed run began with. */
 bool mica__run_has_other_data(const mica_run *run);

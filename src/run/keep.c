@@ -31,7 +31,7 @@
 #define MOST_BESIDE 999 /* how many folder names to try beside one that now belongs to another run */
 
 /* Metadata of the weights. Weights of Mica 0.5.0 have none, and belong to runs that have ended. */
-#define EPOCH_KEY "mica.epoch" /* counted from 1; 0: before the first ended. Checkpoints have it too */
+#define EPOCH_KEY "mica.epoch" /* counted from 1; 0 if no epoch has ended. Checkpoints have it too */
 #define EPOCHS_KEY "mica.epochs"
 #define COMPLETE_KEY "mica.complete"
 
@@ -161,7 +161,7 @@ static mica_status write_beginning(mica_run *run) {
   return status;
 }
 
-/* Finds a free folder beside the run's, which now holds another run, so that nothing of this run is lost. */
+/* The run's folder now holds another run. Finds a free folder beside it, so that nothing of this run is lost. */
 static mica_status move_beside(mica_run *run) {
   mica__text beside = {0};
   struct stat about;
@@ -246,7 +246,8 @@ mica_status mica__run_check_folder(mica_run *run) {
 
 static mica_status prepare(void *user) { return mica__run_check_folder(user); }
 
-/* Reads the epoch of the best checkpoint and its weights, which a stopped run of Mica 0.5.0 has nowhere else. */
+/* Reads the epoch of the best checkpoint. If model.safetensors is missing, extracts the weights to it, because a
+ * stopped run of Mica 0.5.0 has them only in that checkpoint. */
 static mica_status recall_best(mica_run *run) {
   mica_safetensors *file = NULL;
   char *best = mica__run_path(run, BEST);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ranks, or micro-batches, at most. */
+/* The most ranks, and the most micro-batches. */
 #define MOST 1024
 
 static mica_status wrong(const char *text, const char *word, int length) {

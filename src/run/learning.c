@@ -21,17 +21,17 @@
 
 /* The most epochs by default, as a multiple of the task's number. */
 #define MOST_TIMES 10
-/* Sets with fewer pictures than FEW_PICTURES get small batches, so that an epoch has enough steps, and random shifts
- * by up to 1/CROP_SHARE of a side, since a network would otherwise memorise them. 2,000 drawn shapes of six kinds
- * reached 86, 91 and 95 % in 10 epochs with batches of 64, 32 and 16; shifts raised 160 shapes of four kinds from 28
- * to 40 %. */
+/* If the training data have fewer pictures than FEW_PICTURES, batches are small, so that an epoch has enough steps, and
+ * pictures are shifted at random by up to 1/CROP_SHARE of a side, since a network would otherwise memorise them. With
+ * 2,000 drawn shapes of six kinds, the accuracy after 10 epochs was 86, 91 and 95 % with batches of 64, 32 and 16. With
+ * 160 shapes of four kinds, shifts raised it from 28 to 40 %. */
 #define FEW_PICTURES 10000
 #define FEW_BATCH 16
 #define CROP_SHARE 8
 /* The fewest steps by default for a network of pictures. */
 #define PICTURE_STEPS 900
-/* Fewer validation samples cannot single out one epoch: with 16 pictures the best accuracy was that of an epoch in the
- * middle, which had 40 % on the test part; the epoch chosen with the tolerance had 47 %. */
+/* Fewer validation samples than this cannot tell which epoch is best. With 16 validation pictures, the best accuracy
+ * was that of an epoch in the middle, which had 40 % on the test part; the epoch chosen with the tolerance had 47 %. */
 #define FEW_VALIDATED 100
 /* A loss that falls by this share in the last quarter of the epochs is still falling. */
 #define FALLING 0.05
@@ -44,8 +44,8 @@
 #define OVERFITS_BY 0.15
 #define OVERFITS_ERRORS 3
 
-/* True if a new run classifies pictures and the user did not choose its network, which an ONNX or published model in
- * "init" also does; a file of weights does not. */
+/* True if a new run classifies pictures and the user did not choose its network. An ONNX or published model in "init"
+ * chooses a network; a file of weights does not. */
 static bool takes_pictures(const mica_run *run) {
   const mica__common_settings set = mica__common_settings_of(run);
   const bool own = *set.init && (mica__is_model_file(set.init) || mica_foundation_is(set.init));
@@ -68,8 +68,8 @@ mica_status mica__run_set_picture_defaults(mica_run *run) {
   return mica__common_set(run, MICA__SETTING_augment, crop);
 }
 
-/* The tolerance of a new run (mica__run_set_tolerance). It is at most 0.5 / sqrt(n), the greatest standard error of
- * a share of n samples. */
+/* The tolerance of a new run (mica__run_set_tolerance): 0, or 0.5 / sqrt(n), the greatest standard error of a share of
+ * n samples. */
 static double find_tolerance(const mica_run *run, const mica_trainer_config *c) {
   const mica_dataset *validation = run->parts->at[MICA_PART_VALIDATION].data;
   const double count = validation ? (double)mica_dataset_count(validation) : 0;
@@ -95,8 +95,8 @@ mica_status mica__run_find_epochs(mica_run *run) {
   return mica__common_set_number(run, MICA__SETTING_epochs, fmin(wanted, MOST_TIMES * usual));
 }
 
-/* The share of the most frequent class in a part; *name is that class. The share is NaN if samples do not have
- * exactly one class. */
+/* Sets *share to the share of the most frequent class in a part, and *name to that class. The share is NaN if samples
+ * do not have exactly one class. */
 static mica_status most_frequent(const mica_dataset *data, double *share, const char **name) {
   const int32_t classes = mica_dataset_classes(data);
   const uint64_t count = mica_dataset_count(data);

@@ -7,9 +7,10 @@
 /* Sets the defaults of batch and augment that suit the number of pictures, for a classifier whose network the caller
  * leaves to Mica. Values that the caller gave stay. */
 mica_status mica__run_set_picture_defaults(mica_run *run);
-/* Sets how much worse than the best epoch a later one may be and still be kept (mica_trainer_config.tolerance): one
- * standard error of the accuracy if few pictures validate and the learning rate falls to the end; else 0. A fact holds
- * it for a run that is resumed. */
+/* Sets mica_trainer_config.tolerance: if a later epoch is worse than the best one by no more than this, it is kept. If
+ * there are few validation pictures and the learning rate falls to the end, the tolerance is the greatest standard
+ * error that the accuracy can have; otherwise it is 0. It is stored with the run, so that a resumed run has the
+ * same. */
 mica_status mica__run_set_tolerance(mica_run *run, mica_trainer_config *config);
 /* Raises the default number of epochs if they would have fewer steps than the task needs:
  * mica__task_row.least_steps, or 900 for pictures whose network Mica chooses. It becomes at most ten times the

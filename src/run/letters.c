@@ -1,4 +1,4 @@
-/* Letters as classes and as UTF-8. */
+/* Converts texts in UTF-8 to classes of letters, and back. */
 #include "run/letters.h"
 #include "run/fields.h"
 

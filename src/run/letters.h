@@ -1,4 +1,4 @@
-/* run/letters.h: texts as letters. Class 0 of a network is CTC's blank, class k the letter k - 1 of the fact
+/* run/letters.h: texts as letters. Class 0 of a network is CTC's blank, class k the letter k - 1 of the stored value
  * "alphabet". */
 #ifndef MICA_RUN_LETTERS_H
 #define MICA_RUN_LETTERS_H
@@ -11,12 +11,13 @@
 
 int64_t mica__letters_classes(const mica_run *run);
 /* The code points of the alphabet in ascending order, one fewer than there are classes; the caller frees them.
- * MICA_E_FORMAT if the fact does not hold an alphabet. */
+ * MICA_E_FORMAT if the stored value does not hold an alphabet. */
 mica_status mica__letters_read(const mica_run *run, int32_t **letters);
-/* The code points of a text, *count of them; letters has room for as many as the text has bytes. MICA_E_INVALID names
- * bytes that are not UTF-8, or a letter that the alphabet lacks. */
+/* Writes the code points of a text to `letters`, and their number to *count. `letters` must have room for one code
+ * point per byte of the text. If bytes are not UTF-8, or the alphabet lacks a letter, MICA_E_INVALID with a message
+ * that names them. */
 mica_status mica__letters_of(const mica_run *run, const char *text, int32_t *letters, int64_t *count);
-/* The text of labels (classes without blanks), without a trailing space. */
+/* Appends the letters of `count` labels (classes), without a trailing space. Blanks are left out. */
 mica_status mica__letters_text(const mica_run *run, const int32_t *labels, int64_t count, mica__text *text);
 
 #endif

@@ -226,7 +226,8 @@ static bool takes_size(const mica_run *run, int64_t channels, int64_t height, in
   return takes;
 }
 
-/* A network halves pictures several times. If they would vanish, the message gives the smallest side that does not. */
+/* A network halves pictures several times. If the pictures are too small for that, adds the smallest possible side to
+ * the message. */
 static mica_status explain_shape(const mica_run *run, mica_status status) {
   const mica__fact_numbers input = mica__common_facts_of(run).input;
   if (status != MICA_E_SHAPE || run->networks->network || run->networks->published || run->networks->like ||
@@ -253,7 +254,8 @@ static mica_status make_trainer(mica_run *run, const mica_trainer_config *config
   return status;
 }
 
-/* The rows of a table in the file that a pruned network takes its widths from; 0: the file has no such table. */
+/* The number of rows of a table in the file that a pruned network takes its widths from, or 0 if the file lacks the
+ * table. */
 static int64_t rows_of(const mica_run *run, const char *name) {
   const mica_safetensors_entry *e = run->networks->like ? mica_safetensors_find(run->networks->like, name) : NULL;
   return e && e->shape.rank == 2 ? e->shape.dim[0] : 0;
@@ -334,7 +336,7 @@ mica_status mica__run_take_widths(mica_run *run, const char *path) {
 }
 
 /* Checks columns and classes against config.json of the run that made a file of weights, because weights know a table's
- * columns only by position. Other files have no config.json beside them, or that of another program. */
+ * columns only by position. Does nothing if there is no config.json beside the file, or if it is not a run's. */
 static mica_status check_columns(mica_run *run, const char *path) {
   const char *slash = strrchr(path, '/');
   unsigned char *text = NULL;
@@ -359,14 +361,14 @@ static mica_status check_columns(mica_run *run, const char *path) {
   return status;
 }
 
-/* If less than 1/LEAST_FIT of the network's weights are in the file, it is taken for another network's: some always fit
- * by chance. With a new last layer or other inputs, more than that fit. A rank that holds only part of the network
- * cannot judge by its own weights. */
+/* If less than 1/LEAST_FIT of the network's weights are in the file, it is refused as a file of another network,
+ * because a few weights always fit by chance. If only the last layer or the inputs are new, more than that fit. A rank
+ * that holds only part of the network cannot judge by its own weights. */
 #define LEAST_FIT 2
 
 /* How much of the network a file provides. */
 typedef struct fit {
-  size_t taken, weights, all; /* tensors that fit; weights in them; weights of this rank's network */
+  size_t taken, weights, all; /* tensors that fit; weights among them; all weights of this rank's network */
   mica__text first;           /* the first weight that does not fit, and why */
 } fit;
 

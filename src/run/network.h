@@ -10,7 +10,7 @@
 mica_value mica__run_inputs(const mica_run *run, const mica_batch_values *batch);
 /* A network's result as f32. The graph fails with MICA_E_FORMAT if the widths come from a file with fewer answers. */
 mica_value mica__run_answers(const mica_run *run, mica_value z, int64_t outputs);
-/* The i-th name of the networks that give one answer per picture; NULL behind the last. */
+/* The i-th name of the networks that give one answer per picture; NULL after the last. */
 const char *mica__run_picture_model_at(size_t i);
 /* Builds the network of the setting "model": (N, outputs) f32. */
 mica_value mica__run_network(const mica_run *run, mica_nn *nn, mica_value x, int64_t outputs);
@@ -18,7 +18,7 @@ mica_value mica__run_network(const mica_run *run, mica_nn *nn, mica_value x, int
 mica_nn_config mica__run_building(const mica_run *run);
 /* Sets the part of the trainer's configuration that settings decide, and makes the trainer. */
 mica_status mica__run_make_trainer(mica_run *run);
-/* If the setting "init" names a run's folder, points it to the weights of that run. */
+/* If the setting "init" names a run's folder, replaces it by the path of that run's weights. */
 mica_status mica__run_take_init(mica_run *run);
 /* Makes layers take their widths from the file at `path` if the run is pruned or the file holds a pruned network. */
 mica_status mica__run_take_widths(mica_run *run, const char *path);

@@ -28,7 +28,7 @@ static mica_status take_own_widths(mica_run *run) {
   return status;
 }
 
-/* Refuses a type to compute in, other than f32, for a quantised run, which computes in integers, and for a run whose
+/* Refuses to compute in another type than f32 if the run is quantised, because it computes in integers, or if its
  * network is an ONNX model. */
 static mica_status check_precision(const mica_run *run) {
   if (!run->settings->precision || !strcmp(run->settings->precision, "f32")) return MICA_OK;
@@ -40,7 +40,8 @@ static mica_status check_precision(const mica_run *run) {
                         : "its weights are integers");
 }
 
-/* Keeps the depth scale that the caller gave; 0: none. Refuses it if the run's task has no such setting. */
+/* Keeps the depth scale that the caller gave; does nothing if it is not above 0. Refuses it if the run's task has no
+ * such setting. */
 static mica_status take_depth_scale(mica_run *run, double scale) {
   if (!(scale > 0)) return MICA_OK;
   run->settings->depth_scale = scale;
@@ -51,7 +52,7 @@ static mica_status take_depth_scale(mica_run *run, double scale) {
                     run->task->name);
 }
 
-/* Loads a run whose facts are known. */
+/* Makes the trainer and loads the weights of a run whose config.json has been read. */
 static mica_status load_run(mica_run *run) {
   MICA_TRY(check_precision(run));
   if (mica__common_facts_of(run).pruned.list) MICA_TRY(take_own_widths(run));
@@ -59,7 +60,7 @@ static mica_status load_run(mica_run *run) {
   return mica__run_load_weights(run);
 }
 
-/* Opens a model that mica_run_export wrote, with the facts of its run. */
+/* Opens a model that mica_run_export wrote. The model's metadata contain the config.json of its run. */
 static mica_status open_model(mica_run *run) {
   MICA_TRY(mica__run_make_engine(run));
   MICA_TRY(mica_onnx_open(run->folder, &run->networks->model));

@@ -49,7 +49,7 @@ void mica__run_puzzle(mica_nn *nn, const mica_run *run, const mica_batch_values 
   run->task->head->step(nn, run, mica__run_network(run, nn, mica__run_inputs(run, batch), outputs), batch, &clean);
   mica__nn_first_pass_end(nn);
   if (!clean.loss.graph) return;
-  /* 16-bit types would round gradients of single pixels to 0. */
+  /* Scales the loss, because 16-bit types would round gradients of single pixels to 0. */
   const mica_status status = mica_gradients(mica_affine(clean.loss, LOSS_SCALE, 0), &b.x, 1, &gradient);
   if (status != MICA_OK) {
     mica__graph_fail_with(nn->graph, status);

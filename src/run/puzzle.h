@@ -6,13 +6,13 @@
 
 #include <mica/run.h>
 
-/* Checks that pictures can be mixed in blocks x blocks parts (0: they are not mixed). Refuses samples that are rows,
- * pictures that cannot be cut into that many equal parts, mixup or cutmix besides, and a network that is divided
- * among ranks. */
+/* Checks that pictures can be mixed in blocks x blocks parts; with blocks = 0 they are not mixed. Refuses samples that
+ * are rows, pictures that cannot be cut into that many equal parts, mixup or cutmix besides, and a network that is
+ * divided among ranks. */
 mica_status mica__run_check_puzzle(const mica_run *run, int64_t blocks);
 
-/* Replaces the batch's pictures and labels by mixed ones; blocks 0: does nothing. The gradient of the loss of the
- * pictures as they are decides how they are mixed: a pass before the training step's own. */
+/* Replaces the batch's pictures and labels by mixed ones; does nothing if blocks is 0. The gradient of the loss for the
+ * unmixed pictures decides how they are mixed, so this takes a pass of its own before that of the training step. */
 void mica__run_puzzle(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs,
                       int64_t blocks);
 

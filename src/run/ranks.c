@@ -168,7 +168,8 @@ static mica__hash hash_settings(const mica_run *run) {
   return h;
 }
 
-/* Adds a sample of one column to the digest; one that cannot be read is left out. */
+/* Adds one column of a sample to the digest: its bytes and its length. If the bytes cannot be read, adds only the
+ * length, or 0 if that is unknown too. */
 static mica__hash hash_sample(mica__hash h, const mica_dataset *data, size_t column, uint64_t sample) {
   const mica_column *about = mica_dataset_column(data, column);
   mica_shape shape = about->shape;
@@ -187,7 +188,8 @@ static mica__hash hash_sample(mica__hash h, const mica_dataset *data, size_t col
   return hash_number(h, length);
 }
 
-/* Files have to be decoded for the digest, which takes time, so only a few of them are. */
+/* How many samples of a column are digested at most. Files must be decoded for the digest, which takes time, so only a
+ * few of them are. */
 static uint64_t samples_of(mica_column_kind kind) {
   const bool files = kind == MICA_COLUMN_KIND_IMAGE || kind == MICA_COLUMN_KIND_MASK ||
                      kind == MICA_COLUMN_KIND_SOUND || kind == MICA_COLUMN_KIND_MAP;
@@ -224,7 +226,7 @@ static mica__hash hash_network(const mica_run *run) {
   for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
     const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
     const mica_shape shape = mica_value_shape(info->value);
-    if (info->role == MICA_NN_ROLE_OPTIMIZER) continue; /* a rank may hold a part of it */
+    if (info->role == MICA_NN_ROLE_OPTIMIZER) continue; /* a rank may hold only a part of its state */
     h = mica__hash_text(h, info->name);
     for (int32_t d = 0; d < shape.rank; d++) h = hash_number(h, shape.dim[d]);
   }

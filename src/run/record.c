@@ -1,4 +1,4 @@
-/* Records facts about a run's training: the remarks, and why it stopped. */
+/* Records what happens in a run's training: the remarks, and why it stopped. */
 #include "run/record.h"
 #include "base/number.h"
 #include "run/run.h"

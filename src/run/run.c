@@ -1,4 +1,5 @@
-/* Runs: created from data and settings or opened from a folder, evaluated, queried and shown. */
+/* The public functions that create a run, use it (prediction, search, generated text, speech, recommendation), report
+ * on it and return its properties. open.c opens runs, fit.c trains them, and evaluate.c evaluates them. */
 #include "run/run.h"
 #include "run/columns/batch_columns.h"
 #include "run/columns/columns.h"
@@ -100,7 +101,7 @@ static mica_status take_task(mica_run *run) {
   return run->task ? MICA_OK : MICA_E_INVALID;
 }
 
-/* Epochs in history.csv; 0 if it cannot be read. */
+/* Counts the epochs in history.csv; 0 if it cannot be read. */
 static mica_status count_epochs(const mica_run *run, size_t *epochs) {
   char *path = mica__run_path(run, "history.csv");
   mica_history *history = NULL;
@@ -209,7 +210,8 @@ mica_status mica__run_open_folder(mica_engine *engine, const char *folder, const
   return status;
 }
 
-/* Opens an ONNX model together with the facts of the run that it was exported from, if it has them. */
+/* Opens an ONNX model together with the stored values (run/facts.h) of the run that it was exported from, if the model
+ * has them. */
 static mica_status open_teaching_model(mica_run *run) {
   MICA_TRY(mica_onnx_open(run->folder, &run->networks->model));
   return mica__imported_facts(run, run->folder, run->networks->model);
@@ -237,7 +239,8 @@ static mica_status open_teacher(mica_run *run) {
   return unfinished ? mica__run_remark(run, "the teacher: %s", unfinished) : MICA_OK;
 }
 
-/* A pruned network takes its widths from the checkpoint to resume, else from the file of initial weights. */
+/* A pruned network takes its widths from the checkpoint that is resumed or, in a new run, from the file of initial
+ * weights. */
 static mica_status take_widths(mica_run *run) {
   char *last = run->resumed ? mica__run_path(run, "last.safetensors") : NULL;
   if (run->resumed && !last) return no_memory();
@@ -287,7 +290,7 @@ static mica_status create(mica_run *run) {
 
 mica_status mica_run_create(mica_engine *engine, const mica_run_config *config, mica_run **out) {
   if (!config || !out) return mica__fail(MICA_E_INVALID, "mica_run_create: a pointer is NULL");
-  /* An error that only one rank finds, such as a folder that is taken, ends the others too. */
+  /* An error that only one rank finds, such as a folder that already exists, must end the other ranks too. */
   mica_status status = mica_run_check(config);
   mica_run *run = status == MICA_OK ? mica__run_new() : NULL;
   if (status == MICA_OK) status = run ? begin(run, engine, config, config->folder) : no_memory();
@@ -411,7 +414,7 @@ mica_status mica_run_predict(mica_run *run, const mica_run_input *input, mica_re
   return status;
 }
 
-/* The validation value of a metric in an epoch, or NaN if the epoch has no such value. */
+/* The value of a metric in the validation after an epoch; NaN if the history does not have it. */
 static double validated(const mica_history *h, double epoch, const char *metric) {
   double value = (double)NAN;
   char column[80];
@@ -421,8 +424,8 @@ static double validated(const mica_history *h, double epoch, const char *metric)
   return value;
 }
 
-/* Adds the epoch whose weights are used, its values of the first metric and of the one that chose it, and the time of
- * all epochs. */
+/* Adds three items: the epoch whose weights are used, with its validation values of the task's first metric and of the
+ * metric by which the epoch was chosen; and the seconds that all epochs took. */
 static mica_status add_epochs(const mica_run *run, mica_report *report) {
   const mica_history *h = run->record->history;
   const double epoch = (double)mica_run_weights_epoch(run);
@@ -528,7 +531,7 @@ mica_status mica_run_report(mica_run *run, mica_report **out) {
   return status;
 }
 
-/* --- what it is --- */
+/* --- queries --- */
 
 bool mica_run_is_complete(const mica_run *run) {
   return run && run->trainer &&

@@ -1,6 +1,6 @@
-/* run/run.h: a run: engine, task, data and trainer. Everything else is in structs by subject, each with a header in
- * run/state/. A file includes the headers of the structs that it uses; only run/state.c, which makes and destroys runs,
- * includes all. */
+/* run/run.h: the struct of a run, with its engine, task, data and trainer. The other data of a run are in structs by
+ * subject, each with a header in run/state/. A file includes the headers of the structs that it uses; only run/state.c,
+ * which makes and destroys runs, includes all. */
 #ifndef MICA_RUN_RUN_H
 #define MICA_RUN_RUN_H
 
@@ -18,10 +18,10 @@ struct mica_run {
   const mica__task_row *task;
   char *data, *folder;
   int made_folders;             /* how many folders this run made: its own and those above it */
-  mica_tokenizer *tokenizer;    /* NULL: the run has none */
+  mica_tokenizer *tokenizer;    /* NULL if the run needs no tokenizer */
   mica_trainer_config training; /* the task's `prepare` may change `watch` and `falling` */
   mica_trainer *trainer;
-  void *task_state; /* what the task keeps between calls, freed by its `closes`; NULL: nothing */
+  void *task_state; /* what the task keeps between calls, or NULL; freed by the task's `closes` */
   struct mica__run_settings *settings;
   struct mica__run_facts *facts;
   struct mica__run_parts *parts;
@@ -37,9 +37,10 @@ struct mica_run {
 mica_run *mica__run_new(void);
 /* Makes an engine with the default configuration, unless the run has one. */
 mica_status mica__run_make_engine(mica_run *run);
-/* Applies a run's config.json: the task is prepared and columns are known, but there is no network yet. */
+/* Reads the run's config.json, prepares the task and sets what is known about columns. The run has no network yet. */
 mica_status mica__run_open_facts(mica_run *run);
-/* Makes a run from a folder or file, and calls `then` to read its facts. precision: as in mica_run_open_config. */
+/* Makes a run from a folder or file, and calls `then` to read its settings and stored values. `precision` is as in
+ * mica_run_open_config. */
 mica_status mica__run_open_folder(mica_engine *engine, const char *folder, const char *precision,
                                   mica_status (*then)(mica_run *run), mica_run **out);
 

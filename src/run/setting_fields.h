@@ -15,7 +15,7 @@
 #include <mica/run.h>
 #include <stddef.h>
 
-/* Types of the fields, by mica_setting_kind. A CHOICE is the index of its name; -1: "". */
+/* Types of the fields, by mica_setting_kind. A CHOICE is the index of its name, or -1 if the setting is "". */
 #define MICA__SETTING_FLAG_FIELD(name) bool name;
 #define MICA__SETTING_INT_FIELD(name) int64_t name;
 #define MICA__SETTING_REAL_FIELD(name) double name;

@@ -1,4 +1,4 @@
-/* Settings: the table of all tasks, the values of a run, and checks that need no data. */
+/* Tasks by name, the settings of a run and their values, and checks of values that need no data. */
 #include "run/state/settings.h"
 #include "base/number.h"
 #include "run/columns/scale.h"
@@ -283,8 +283,9 @@ static mica_status fail_unknown(const mica__task_row *task, const char *name) {
   return status;
 }
 
-/* Checks the value against the task's row. If the task has no such row, the row of a task that stands for it is used,
- * unless `alone`. Without a task, any task's row may accept it. */
+/* Checks the value against the task's row for the setting. If the task has no such row and `alone` is false, uses the
+ * row of a task that may take its place (mica__task_row.stands_for). Without a task, any task's row may accept the
+ * value. */
 static mica_status check_setting(const mica__task_row *task, const mica_setting *setting, bool alone) {
   const mica_setting_row *row = find_row(mica__common_setting_list.rows, setting->name);
   mica_status status = MICA_E_INVALID;
@@ -383,7 +384,8 @@ mica_status mica__run_take_settings(mica_run *run) {
     if (run->resumed && !run->settings->changed && strcmp(s->name, "epochs") != 0 &&
         !mica__equal_values(mica_run_setting(run, s->name), s->value))
       run->settings->changed = s->name;
-    /* Until the data are open, a setting may belong to a task that stands for this one. */
+    /* Until the data are open, a setting may belong to a task that will take the place of this one
+     * (mica__task_row.stands_for). */
     if (index_of(run, s->name) == run->settings->count && !run->parts->whole) continue;
     MICA_TRY(mica__run_set(run, s->name, s->value));
   }
@@ -409,7 +411,7 @@ double mica__given_depth_scale(const mica_run *run) {
   const char *given = mica__run_given(run, "depth-scale");
   char *end = NULL;
   const double scale = given ? mica__strtod(given, &end) : 0;
-  return scale > 0 && isfinite(scale) ? scale : 0; /* the task refuses others */
+  return scale > 0 && isfinite(scale) ? scale : 0; /* the task refuses any other value */
 }
 const char *mica__given_size(const mica_run *run) { return mica__run_given(run, "size"); }
 
@@ -432,7 +434,8 @@ static bool is_idle_for(const mica_run *run, const char *of, char other[32]) {
   return *values == '*' ? !*value : *value && !has_value(values, value);
 }
 
-/* The setting of the first condition, if none of the row's conditions holds and the row does nothing; else NULL. */
+/* Returns NULL if the row has no conditions or if one of them holds. Otherwise its setting does nothing; writes the
+ * name of the setting in the first condition to `other` and returns it. */
 static const char *idle_for(const mica_run *run, const mica_setting_row *row, char other[32]) {
   char name[32];
   if (!row->of || !is_idle_for(run, row->of, other)) return NULL;

@@ -24,7 +24,7 @@ MICA__SETTINGS_STRUCT(shared, SHARED_SETTINGS);
 mica__shared_settings mica__shared_settings_of(const mica_run *run);
 /* The texts that the caller gave for "mask-values" and "size", before the task is known; NULL if none. */
 const char *mica__given_mask_values(const mica_run *run);
-double mica__given_depth_scale(const mica_run *run); /* the same for "depth-scale"; 0: none */
+double mica__given_depth_scale(const mica_run *run); /* the same for "depth-scale", as a number; 0 if not given */
 const char *mica__given_size(const mica_run *run);
 
 #endif

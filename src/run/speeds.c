@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The steps before a measurement, which make plans and wake devices; the least seconds and steps of a measurement. */
+/* FIRST_STEPS steps before a measurement make plans and wake devices. A measurement takes at least SECONDS and
+ * LEAST_STEPS steps. */
 #define FIRST_STEPS 2
 #define SECONDS 0.7
 #define LEAST_STEPS 3
@@ -38,7 +39,7 @@ static mica_status meet(clocked *c) {
                                &(mica_transfer){.dtype = MICA_F64, .data = &one, .count = 1});
 }
 
-/* *speed: samples per second, or 0 if this rank does not work. All ranks begin together. */
+/* Sets *speed to the samples per second of this rank, or to 0 if `works` is false. All ranks begin together. */
 static mica_status measure(clocked *c, bool works, double *speed) {
   int64_t samples = 0;
   int steps = 0;

@@ -4,9 +4,9 @@
 
 #include <stddef.h>
 
-/* The name that `typed` probably means: the same except for case, another program's word for it
- * (foreign_values.def), or one that begins with `typed`, if that has three letters or more. NULL: none. `names` ends
- * with NULL. */
+/* The name that `typed` probably means, or NULL. It is a name that differs only in case, a name for which `typed` is
+ * another program's word (foreign_values.def), or a name that begins with `typed`, if that has three letters or more.
+ * `names` ends with NULL. */
 const char *mica__suggest(const char *(*names)(size_t index), const char *typed);
 
 #endif

@@ -1,4 +1,4 @@
-/* The texts that tokens add. */
+/* Decodes tokens one at a time: the text that each adds to the text before it. */
 #include "run/token_texts.h"
 #include "base/error.h"
 
@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The text that a token adds after another (-1: none), freed by the caller with mica_free; empty if it adds none. */
+/* Gets the text that the token `id` adds after the token `before`, or at the beginning of a text if before is -1.
+ * *bytes is 0 if the token adds no text. The caller frees *text with mica_free. */
 static mica_status text_behind(const mica_tokenizer *t, int32_t before, int32_t id, char **text, size_t *bytes) {
   const int32_t both[] = {before, id};
   char *first = NULL;
@@ -18,7 +19,8 @@ static mica_status text_behind(const mica_tokenizer *t, int32_t before, int32_t 
   if (before < 0 || !mica_tokenizer_token(t, before)) return mica_tokenizer_decode(t, &id, 1, true, text, bytes);
   MICA_TRY(mica_tokenizer_decode(t, &before, 1, true, &first, &first_bytes));
   mica_status status = mica_tokenizer_decode(t, both, 2, true, text, bytes);
-  /* Skips the first token's text; if the decoder changed that, the token's own text is taken. */
+  /* Keeps only what follows the text of `before`. If the decoder writes `before` differently when another token
+   * follows, decodes `id` alone instead. */
   if (status == MICA_OK && *bytes >= first_bytes && !memcmp(*text, first, first_bytes)) {
     memmove(*text, *text + first_bytes, *bytes - first_bytes);
     *bytes -= first_bytes;
@@ -30,8 +32,8 @@ static mica_status text_behind(const mica_tokenizer *t, int32_t before, int32_t 
   return status;
 }
 
-/* A token that has a text. Other tokens are decoded behind it, because some lose their leading space if they are
- * decoded alone. -1: there is none. */
+/* Finds a token that has a text, or returns -1. Other tokens are decoded after this one, because some lose their
+ * leading space if they are decoded alone. */
 static int32_t token_with_text(const mica_tokenizer *t) {
   for (int32_t i = 0; i < mica_tokenizer_size(t); i++) {
     char *text = NULL;

@@ -35,7 +35,7 @@ static mica_status note(mica_run *run, const char *kind) {
   return mica__run_note_numbers(run, "vocabulary", &size, 1);
 }
 
-/* Opens the tokeniser file in the run's folder, which must match the facts. */
+/* Opens the tokeniser file in the run's folder, which must be the one that the stored value "tokenizer" describes. */
 static mica_status open_own(mica_run *run) {
   char *path = mica__run_path(run, MICA__TOKENIZER_FILE), hash[MICA__HASH_TEXT];
   const mica__fact_texts known = mica__common_facts_of(run).tokenizer;

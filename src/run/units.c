@@ -1,5 +1,5 @@
-/* A run scales its inputs and answers by facts: mean and deviation, and a base that was subtracted from them in
- * double. */
+/* A run scales its inputs and answers by numbers that are stored with it (run/facts.h): mean and deviation, and a base
+ * that was subtracted in double precision. */
 #include "run/units.h"
 #include "run/columns/kinds.h"
 #include "run/common_facts.h"
@@ -12,14 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A scale: numbers are counted in deviations from a mean. Both are facts with one number per element along `axis`; mean
- * NULL: 0. */
+/* A scale: a scaled number is (number - mean) / deviation. `mean` and `deviation` are names of stored values with one
+ * number per element along `axis`. If `mean` is NULL, the mean is 0. */
 typedef struct unit {
   const char *mean, *deviation;
   int32_t axis;
 } unit;
 
-/* Columns that loaders scale; the first stands for the one that the fact "input_column" names. */
+/* Columns that loaders scale. The first row is for the column that the stored value "input_column" names. */
 static const struct {
   const char *column;
   unit unit;
@@ -45,16 +45,17 @@ static mica_value along(mica_value x, int32_t axis, const double *numbers) {
   return value;
 }
 
-/* A run and its units. plain: targets are in their own units. order[k] is the number of the run that input k is;
- * NULL: input k is number k. */
+/* A run and the units of its numbers. If `plain`, the run's targets are not scaled. Input k is number order[k] of the
+ * run's inputs; if `order` is NULL, it is number k. */
 typedef struct side {
   const mica_run *run;
   bool plain;
   const int32_t *order;
 } side;
 
-/* `count` numbers of a fact, means in the user's units; if the fact's name is NULL, `otherwise` repeated. Returns NULL
- * if there are none, or if memory is short and the graph has failed. */
+/* Makes a list of `count` numbers of the stored value `fact`; means are converted to the user's units. If `fact` is
+ * NULL, each number is `otherwise`. Returns NULL if the run lacks the stored value, or if memory is short and the graph
+ * has failed. The caller frees the list. */
 static double *numbers_of(mica_graph *graph, side s, const char *fact, size_t count, double otherwise) {
   size_t known = 0;
   const double *is = fact ? mica_run_fact_numbers(s.run, fact, &known) : NULL;
@@ -122,7 +123,8 @@ const char *mica__units_lacking(const mica_run *run, const mica_run *other) {
   return NULL;
 }
 
-/* Reads the names of a fact on both sides; true if both have the same names in the same order, or one has none. */
+/* Compares the names in the stored value `fact` of both runs. True if both have the same names in the same order, or if
+ * one run lacks the value. */
 static bool have_same(const mica_run *run, const mica_run *other, const char *fact) {
   size_t own = 0, others = 0;
   const char *const *a = mica_run_fact(run, fact, &own), *const *b = mica_run_fact(other, fact, &others);
@@ -147,7 +149,8 @@ mica_status mica__units_check_columns(const mica_run *run, const mica_run *other
       run->data, other->data ? other->data : "its table");
 }
 
-/* Puts the run's numbers into the order of the other's, kept in `order`; leaves them alone if tables have no names. */
+/* Puts the run's numbers into the order that the other run has, and stores this order in `order`. Nothing is moved if a
+ * table has no names. */
 static mica_value in_order(const mica_run *run, const mica_run *other, mica_value x, int32_t *order, size_t count) {
   bool moved = false;
   for (size_t k = 0; k < count; k++) {
