@@ -13,7 +13,7 @@
 #define POLL_NANOSECONDS 1000000
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static mica_engine *engines; /* through mica_engine.next */
+static mica_engine *engines; /* a list, linked through mica_engine.next */
 static pthread_once_t first_engine = PTHREAD_ONCE_INIT, first_of_main_thread = PTHREAD_ONCE_INIT;
 static atomic_flag waited = ATOMIC_FLAG_INIT; /* one handler has waited; later ones must not wait again */
 

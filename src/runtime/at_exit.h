@@ -18,13 +18,14 @@
  * have queued dozens. */
 #define MICA__EXIT_SECONDS 30.0
 
-/* Lets exit wait for the engine, which must have its queue, until it is forgotten. */
+/* mica__at_exit_add makes the end of the process wait for the engine, which must have its queue already.
+ * mica__at_exit_forget ends that. */
 void mica__at_exit_add(mica_engine *engine);
 void mica__at_exit_forget(mica_engine *engine);
 /* Call this after a driver's compiler has run: registers another handler. */
 void mica__at_exit_renew(void);
 
-/* Waits until all queues' work is done or the seconds have passed; false in the latter case. Does not wait in a process
+/* Waits until all queues' work is done; false if it is not done after this many seconds. Does not wait in a process
  * that was forked after the driver had started. */
 bool mica__at_exit_wait(double seconds);
 

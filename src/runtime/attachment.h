@@ -4,8 +4,8 @@
 
 #include <mica/device.h>
 
-/* The engine's one object, which `make` creates on the first call for an engine. `destroy` runs while the engine's
- * queue and pool still work. May be called from any thread. */
+/* Gets the object that is attached to the engine. The first call for an engine makes the object with `make`. `destroy`
+ * runs while the engine's queue and pool still work. May be called from any thread. */
 mica_status mica__engine_attachment(mica_engine *engine, mica_status (*make)(void **object),
                                     void (*destroy)(void *object), void **object);
 

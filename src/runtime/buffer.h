@@ -1,6 +1,7 @@
 /* runtime/buffer.h: device memory, and the pool that keeps it.
  *
- * Driver allocations are slow (and on some drivers synchronise), so blocks are kept by size class. */
+ * A driver's allocations are slow, and some drivers wait for all queued work in them. So the pool keeps released
+ * blocks, in one list per class of sizes, and gives them to later buffers. */
 #ifndef MICA_RUNTIME_BUFFER_H
 #define MICA_RUNTIME_BUFFER_H
 
@@ -21,7 +22,7 @@ mica_status mica__pool_init(mica__pool *pool);
 /* Returns idle blocks to the driver, then ends the engine's pool. */
 void mica__pool_destroy(mica_engine *engine);
 
-/* Adds a handle to the buffer; mica_buffer_destroy drops it. */
+/* Adds a reference to the buffer; mica_buffer_destroy drops it. */
 void mica__buffer_retain(mica_buffer *buffer);
 
 /* Marks the buffer as used by the queue's next submission. Several queues in several threads may use one buffer. */

@@ -7,8 +7,8 @@
 #include "runtime/objects.h"
 #include "runtime/program.h"
 
-/* Each builder needs some 150 MB with PoCL, and on a GPU a context in its memory. More would gain little, because the
- * longest program takes the same time. */
+/* The most builder processes at a time. Each needs some 150 MB with PoCL, and on a GPU also a context in the GPU's
+ * memory. More processes would gain little, because the program that takes longest to build takes the same time. */
 #define MAX_BUILDERS 7
 #define MAX_BUILDERS_ON_GPU 3
 

@@ -1,4 +1,4 @@
-/* runtime/build_list.h: a list of programs, noted in a dry run of launches. */
+/* runtime/build_list.h: a list of programs to build, made by a dry run of launches. */
 #ifndef MICA_RUNTIME_BUILD_LIST_H
 #define MICA_RUNTIME_BUILD_LIST_H
 
@@ -7,9 +7,8 @@
 #include <mica/status.h>
 #include <stddef.h>
 
-/* What a caller wants: the program `label`, made from this source with these options, that has a kernel `name`.
- * kernels: lines about the program's kernels that other programs may want too (runtime/program_file.h); "" if there are
- * none. */
+/* A request for the program `label`, made from this source with these options, that has a kernel `name`. `kernels` has
+ * a line for each kernel of the program that other programs may want too (runtime/program_file.h), or is "". */
 typedef struct mica__program_request {
   const char *name, *label, *source, *options, *kernels;
 } mica__program_request;
@@ -29,7 +28,7 @@ typedef struct mica__build_list {
  * not be started. */
 void mica__build_list_begin(mica__build_list *list);
 void mica__build_list_end(void);
-/* The calling thread's list between begin and end; else NULL. */
+/* The calling thread's list between begin and end; NULL at other times. */
 mica__build_list *mica__build_list_open(void);
 
 /* Adds a copy, unless the list has the key already. */

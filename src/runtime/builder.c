@@ -26,7 +26,7 @@ typedef struct message {
 } message;
 #define MAX_TEXT_BYTES ((uint64_t)1 << 26)
 
-/* Uses send, not write: write would raise SIGPIPE, and this process must not die because its partner did. */
+/* Uses send, not write: if the other process has ended, write raises SIGPIPE, which would end this process too. */
 static bool send_all(int socket, const void *data, size_t bytes) {
   for (const char *at = data; bytes > 0;) {
     ssize_t sent = send(socket, at, bytes, MSG_NOSIGNAL);
@@ -49,8 +49,9 @@ static bool receive_all(int socket, void *data, size_t bytes) {
   return true;
 }
 
-/* Discards the builder's output: a reader of this process's output must see it end when this process ends, not when a
- * compiler does. What fails in the builder fails here again and is reported then. */
+/* Sends the builder's output to /dev/null. If the builder kept this process's output open, a reader of the output would
+ * not see its end when this process ends. No error is lost: a program that the builder cannot build is built again in
+ * this process, which then reports the error. */
 static bool redirect(posix_spawn_file_actions_t *actions, int socket) {
   return posix_spawn_file_actions_adddup2(actions, socket, STDIN_FILENO) == 0 &&
          posix_spawn_file_actions_addopen(actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0) == 0 &&
@@ -104,7 +105,7 @@ void mica__builder_stop(mica__builder *builder) {
   while (waitpid(builder->process, NULL, 0) < 0 && errno == EINTR) continue;
 }
 
-/* --- the process's own side --- */
+/* --- the builder's side --- */
 
 static void free_texts(char *texts[TEXTS]) {
   for (int i = 0; i < TEXTS; i++) free(texts[i]);

@@ -12,7 +12,7 @@
 typedef struct parts {
   const mica__program_bundle *old; /* NULL for none */
   mica__bundle_member *members;
-  bool *ours; /* per program: its file must be freed */
+  bool *ours; /* true for programs whose file must be freed */
   size_t count, room;
 } parts;
 
@@ -34,7 +34,7 @@ static void take_part(parts *p, mica__hash key, unsigned char *file, size_t size
   p->ours[p->count++] = ours;
 }
 
-/* Takes one program from the disk cache, else from the engine's own bundle. */
+/* Adds one program: from the disk cache or, if it is not there, from the engine's own bundle. */
 static mica_status take_program(const mica_engine *engine, parts *p, mica__hash key) {
   unsigned char *file = NULL, *copy = NULL;
   size_t size = 0;
@@ -73,7 +73,7 @@ static mica_status take_programs(mica_engine *engine, parts *p) {
   return MICA_OK;
 }
 
-/* Opens the bundle that the path already has; NULL and MICA_OK if there is no such file. */
+/* Opens the bundle that already exists at the path. If there is no such file, MICA_OK and *old stays NULL. */
 static mica_status open_old(const mica_engine *engine, const char *path, mica__program_bundle **old) {
   mica__attempt_begin();
   mica_status status = mica__program_bundle_open(path, old);

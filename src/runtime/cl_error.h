@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "runtime/opencl_api.h"
 
-/* MICA_OK for CL_SUCCESS; else the corresponding status, with the message "what: CL_NAME". */
+/* MICA_OK if the error is CL_SUCCESS. Otherwise fails with the corresponding status and the message "what: CL_NAME". */
 mica_status mica__cl_check(cl_int error, const char *what);
 
 /* True if the error means that the device has no memory left (drivers disagree on which code that is). */

@@ -12,7 +12,7 @@ static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 
 bool mica__clblast_is_built(void) { return true; }
 
-/* Defines the routine of a type; the two types differ only in their scalars. */
+/* Defines call_S, for float, or call_D, for double. They differ only in the types of their scalars. */
 #define DEFINE_CALL(T, scalar)                                                                                         \
   static CLBlastStatusCode call_##T(const mica__clblast_gemm *g, cl_command_queue *queue) {                            \
     const mica__clblast_operand *all[] = {&g->a, &g->b, &g->d};                                                        \

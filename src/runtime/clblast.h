@@ -21,12 +21,13 @@ typedef struct mica__clblast_gemm {
 
 bool mica__clblast_is_built(void);
 
-/* Queues the product. May compile, which can take long. One call at a time in the process: CLBlast 1.5.3 is not
+/* Queues the product. May compile kernels, which can take long. Calls wait for each other, because CLBlast 1.5.3 is not
  * thread-safe. MICA_E_UNSUPPORTED on a recorder, on the null device, or if CLBlast refuses; MICA_E_BUILD if its kernels
  * do not compile. */
 mica_status mica__clblast_run(mica_queue *queue, const mica__clblast_gemm *gemm);
 
-/* Drops the kernels that CLBlast caches, of all contexts, if it ran on this engine: they keep a context alive. */
+/* If CLBlast ran on this engine, deletes all kernels that CLBlast caches, for any context. Such kernels would keep the
+ * engine's context alive. */
 void mica__clblast_forget(mica_engine *engine);
 
 #endif

@@ -43,16 +43,18 @@ const char *mica__compiler_options(const mica_device_info *device) {
   return "";
 }
 
-/* opencl-c.h, which Clang and PoCL share, declares nothing if its include guard is already defined. Other versions of
- * PoCL may declare built-in functions differently: a version is listed only after it was tried. */
+/* opencl-c.h, which Clang and PoCL share, declares nothing if its include guard is already defined; then
+ * common/builtins.clh takes its place. Other versions of PoCL may declare built-in functions differently, so only
+ * versions that were tried are named here. */
 const char *mica__compiler_builtins(const mica_device_info *device, const char **option) {
   const bool found = strstr(device->platform, MICA__POCL) && strstr(device->platform_version, " PoCL 3.1");
   *option = found ? " -D_OPENCL_H_" : "";
   return found ? "common/builtins.clh" : NULL;
 }
 
-/* kernel NULL: all kernels that are only for CPUs; the device then takes the GPU's (mica__kernel_class). variant NULL:
- * all variants of the kernel.
+/* Kernels that a platform's compiler gets wrong or compiles too slowly. If `kernel` is NULL, the row is for all kernels
+ * that are only for CPUs, and the device takes those for GPUs (mica__kernel_class). If `variant` is NULL, the row is
+ * for all variants of the kernel.
  *
  * rusticl on a CPU (llvmpipe) makes vectors of eight work-items, and handles a kernel's own vectors element by element:
  * a tile of 6 x 16 in registers becomes 96 vectors, which spill. On a Xeon, 22.3.6 took 12 s for conv_depthwise_cpu_c,

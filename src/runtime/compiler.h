@@ -8,14 +8,17 @@
  * (cl/common). Each extension has a replacement in OpenCL C 1.2. Never NULL. */
 const char *mica__compiler_options(const mica_device_info *device);
 
-/* A file of cl/ that declares built-in functions, and with which programs made from cl/ begin. *option is the build
- * option that suppresses the platform's own declarations, beginning with a space. NULL and "" if the platform's own are
- * used. */
+/* Returns the name of a file of cl/ that declares built-in functions; programs made from cl/ begin with it. Sets
+ * *option to the build option that suppresses the platform's own declarations, with a space before it. If the
+ * platform's own declarations are used, returns NULL and sets *option to "". */
 const char *mica__compiler_builtins(const mica_device_info *device, const char **option);
 
-/* NULL, or the reason why a variant of a kernel (NULL: all its variants) is declined on the device: its platform's
- * compiler makes it wrong or too slowly, and no form is known that it compiles well. Such a variant does not fit the
- * device (mica__variant_fits); another variant, another implementation or the op's reference is used. */
+/* If the device must not use a variant of a kernel, returns the reason, otherwise NULL. With variant NULL, this is
+ * about all variants of the kernel.
+ *
+ * The reason is that the platform's compiler compiles the variant wrongly or too slowly, and no form of it is known
+ * that it compiles well. Such a variant does not fit the device (mica__variant_fits), which then uses another variant,
+ * another implementation or the op's reference. */
 const char *mica__compiler_fault(const mica_device_info *device, const mica__kernel_desc *kernel,
                                  const mica__variant *variant);
 

@@ -32,8 +32,8 @@
     .gemv_rows = 64, .gemv_floats = 128 << 10, .prefetch_floats = 768 << 10, .wide_tiles = true                        \
   }
 
-/* Searched in this order. part: a part of the device's name, which with PoCL contains the architecture ("cpu-znver4-AMD
- * EPYC ..."). Kernels of the CPU class that run on other devices, as in checks, use the blocking of any CPU. */
+/* The rows are searched in this order. `part` is a part of the device's name, which with PoCL contains the architecture
+ * ("cpu-znver4-AMD EPYC ..."). The last row is for kernels of the CPU class that run on other devices, as in checks. */
 static const struct {
   const char *part;
   unsigned classes;
@@ -64,7 +64,8 @@ mica__gpu_model mica__gpu_model_of(const mica_device_info *device) {
   return device->compute_capability >= 90 ? MICA__GPU_SM_90 : MICA__GPU_SM_80;
 }
 
-/* True for a name such as "gfx90a:sramecc+:xnack-". Other platforms have other names, and other compilers. */
+/* True if the device is on AMD's own platform and its name is one of `names`, perhaps with features added, such as
+ * "gfx90a:sramecc+:xnack-". Other platforms have other names and other compilers. */
 static bool is_amd(const mica_device_info *device, const char *const *names) {
   if (device->vendor != MICA_VENDOR_AMD || !strstr(device->platform, "AMD Accelerated Parallel Processing"))
     return false;

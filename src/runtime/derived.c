@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#define NEVER UINT64_MAX /* no possible count of changes */
+#define NEVER UINT64_MAX /* never a count of changes */
 
 struct mica__derived {
   mica__derived *next;
@@ -15,7 +15,7 @@ struct mica__derived {
   int references;
   mica_buffer **buffers, **sources;
   size_t count, source_count;
-  uint64_t made_of, seen; /* the sources' counts of changes: when it was made, and when they were last read */
+  uint64_t made_of, seen; /* counts of the sources' changes: made_of when made, seen when last read */
   mica_event *made;       /* the work that makes it */
   uint64_t queue;         /* id of that work's queue */
   uint64_t counted;

@@ -14,7 +14,7 @@ typedef struct mica__derived mica__derived;
 
 /* All derived memory of an engine. */
 typedef struct mica__derivations {
-  pthread_mutex_t lock; /* recursive: work in a prologue may itself run a session */
+  pthread_mutex_t lock; /* recursive: the work that fills derived memory may itself run a session */
   mica__derived *first;
   uint64_t counted;
 } mica__derivations;
@@ -41,8 +41,9 @@ mica__hash mica__derived_key(const mica__derived *derived);
 mica_buffer *mica__derived_buffer(const mica__derived *derived, size_t i);
 mica_buffer *const *mica__derived_sources(const mica__derived *derived, size_t *count);
 
-/* mica__derived_count_begin starts a count in which each object counts once. mica__derived_count: bytes of the object,
- * or 0 if it was counted since. */
+/* These two sum the memory of several objects, so that memory that they share counts only once.
+ * mica__derived_count_begin begins a sum. mica__derived_count returns the bytes of the object, or 0 if the sum already
+ * has them. */
 void mica__derived_count_begin(mica_engine *engine);
 uint64_t mica__derived_count(mica__derived *derived);
 
@@ -51,7 +52,8 @@ void mica__derived_lock(mica_engine *engine);
 void mica__derived_unlock(mica_engine *engine);
 /* True if the sources have changed since the memory was filled. */
 bool mica__derived_is_stale(mica__derived *derived);
-/* Notes that work is queued that fills the memory from the sources as mica__derived_is_stale saw them. */
+/* Call this after queueing the work that fills the memory. Records that the memory then has the content for the
+ * sources' state at the last call of mica__derived_is_stale. */
 mica_status mica__derived_made(mica__derived *derived, mica_queue *queue);
 /* Makes the queue's later work wait until the memory is made, if another queue makes it. Does not block. */
 mica_status mica__derived_wait(mica__derived *derived, mica_queue *queue);

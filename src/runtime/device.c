@@ -139,8 +139,8 @@ static mica_vendor vendor_of(cl_uint vendor_id, const char *vendor) {
 #define DEVICE_IMAGE_PITCH_ALIGNMENT 0x104A
 #define LARGEST_TEXTURE_WIDTH 4096
 
-/* The widest power of two that the device takes for the rows of an image over a buffer, at most
- * LARGEST_TEXTURE_WIDTH; 0 if it says no width, or takes none of these. */
+/* The largest power of two that the device accepts as the width of an image over a buffer, at most
+ * LARGEST_TEXTURE_WIDTH; 0 if the driver does not report the necessary limits, or no power of two meets them. */
 static uint32_t texture_width(const mica__cl_api *api, cl_device_id id) {
   size_t largest = 0;
   cl_uint pitch = 0;
@@ -152,8 +152,9 @@ static uint32_t texture_width(const mica__cl_api *api, cl_device_id id) {
   return pitch && width % pitch ? 0 : width;
 }
 
-/* Finds what images over buffers the device takes, if it has a texture cache that is faster than its other caches:
- * Adreno and Mali are known for it. MICA_TEXTURES=1 asks every device, MICA_TEXTURES=0 none. */
+/* Finds the largest images over buffers that the device accepts. Only devices with a texture cache that is faster than
+ * their other caches are asked, which is known of Adreno and Mali. With MICA_TEXTURES=1 every device is asked, with
+ * MICA_TEXTURES=0 none. */
 static mica_status find_textures(const mica__cl_api *api, cl_device_id id, mica_device_info *info) {
   const char *wanted = getenv("MICA_TEXTURES");
   const bool known = info->device_class == MICA_DEVICE_CLASS_GPU &&
@@ -177,8 +178,8 @@ static mica_status find_textures(const mica__cl_api *api, cl_device_id id, mica_
   return MICA_OK;
 }
 
-/* Tiles of 64-byte vectors need 32 registers, others 16. In 32-bit mode x86 has 8 of either length, and 8 registers of
- * 64 bytes hold as much as 16 of 32 bytes. */
+/* Tiles of 64-byte vectors need 32 registers, other tiles 16. In 32-bit mode x86 has only 8 registers of either length,
+ * and 8 registers of 64 bytes hold as much as 16 of 32 bytes. So such a CPU counts as one with vectors of 32 bytes. */
 #define FEW_REGISTERS_BYTES 32
 static uint32_t vector_bytes_of(cl_uint lanes, cl_device_type type, cl_uint address_bits) {
   const uint32_t bytes = lanes * (uint32_t)sizeof(float);
@@ -279,8 +280,8 @@ static mica_status collect_device(const mica__device *device, size_t index, cl_u
   return MICA_OK;
 }
 
-/* Appends the devices of one platform; a platform that cannot list any (-1, or an error: a driver installed without
- * its hardware) is skipped. */
+/* Appends the devices of one platform. Skips a platform that cannot list devices, either with CL_DEVICE_NOT_FOUND or
+ * with another error: it may be a driver that was installed without its hardware. */
 static mica_status collect_platform(const mica__cl_api *api, cl_platform_id platform, size_t index, mica__device **list,
                                     size_t *count) {
   cl_uint n = 0;

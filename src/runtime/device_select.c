@@ -31,8 +31,9 @@ static bool is_candidate(const mica_device_info *info, const char *selector) {
   return contains_ignoring_case(info->name, selector) || contains_ignoring_case(info->platform, selector);
 }
 
-/* Devices with a compiler come first; then GPUs before accelerators before CPUs; within a class the highest units x
- * clock. The first listed wins a tie. */
+/* A number that is larger for devices that are preferred. Devices with a compiler come first, then GPUs before
+ * accelerators before CPUs, then those with the most compute units times clock. If two numbers are equal, the first
+ * listed is chosen. */
 static uint64_t preference(const mica_device_info *info) {
   uint64_t rank = info->device_class == MICA_DEVICE_CLASS_GPU           ? 3
                   : info->device_class == MICA_DEVICE_CLASS_ACCELERATOR ? 2
@@ -72,7 +73,8 @@ static mica_status select_whole(const char *selector, mica__device *device) {
   return status;
 }
 
-/* Copies an info for a program that was compiled with another version of the struct. */
+/* Copies an info for a program that was compiled with another version of the struct: cuts it to `bytes`, or fills up
+ * with zeros. */
 static void copy_info(void *to, size_t bytes, const mica_device_info *info) {
   memset(to, 0, bytes);
   memcpy(to, info, bytes < sizeof *info ? bytes : sizeof *info);

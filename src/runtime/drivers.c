@@ -24,7 +24,8 @@ static size_t allowed_cores(void) {
   return 1;
 }
 
-/* The quota, read at the first call, because graphs ask for it at each node. 0: not read yet. */
+/* The quota of CPU time, in cores. It is read only at the first call, because graphs ask for it at each node. `known`
+ * is 0 until then. */
 static size_t quota_cores(void) {
   static atomic_size_t known;
   size_t cores = atomic_load(&known);
@@ -38,7 +39,8 @@ size_t mica__usable_cores(void) {
 }
 
 void mica_device_prepare_drivers(void) {
-  /* If a launcher does not bind its ranks to cores, they share the cores; they always share a quota. */
+  /* The ranks (processes) of an MPI job on this machine share its quota of CPU time. They also share its cores, unless
+   * the launcher bound each of them to cores of its own. */
   const char *ranks = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
   const long cores = (long)allowed_cores(), all = sysconf(_SC_NPROCESSORS_ONLN), told = ranks ? atol(ranks) : 1;
   const long local = told > 1 ? told : 1, share = cores < all ? cores : cores / local;
@@ -53,8 +55,8 @@ void mica_device_prepare_drivers(void) {
   setenv("POCL_WORK_GROUP_SPECIALIZATION", "0", 0);
 }
 
-/* The path of PoCL's cache, found as PoCL does: POCL_CACHE_DIR, else pocl/kcache under XDG_CACHE_HOME or ~/.cache.
- * False if none is set: PoCL then chooses a temporary folder. */
+/* Finds the path of PoCL's cache as PoCL does: the folder POCL_CACHE_DIR or, if that is not set, pocl/kcache under
+ * XDG_CACHE_HOME or ~/.cache. False if no such variable is set: PoCL then chooses a temporary folder. */
 static bool pocl_cache(mica__text *path) {
   const char *own = getenv("POCL_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
   if (own)
@@ -66,9 +68,9 @@ static bool pocl_cache(mica__text *path) {
   return path->data != NULL;
 }
 
-/* Tries to write in the folder or, if it is missing, in its nearest existing parent, where PoCL would create it:
- * permissions alone do not show that a file system is full or read-only. Creates and removes a folder, because a folder
- * needs only a name. */
+/* Tries to write in the folder or, if it is missing, in its nearest existing parent, where PoCL would create it.
+ * Looking at permissions alone would not show that a file system is full or read-only. The test is to create a folder
+ * and to remove it. */
 static bool can_be_written(const char *folder) {
   struct stat about;
   mica__text probe = {0};
@@ -99,7 +101,7 @@ static bool temporary_folder(mica__text *path) {
          (about.st_mode & 077) == 0 && can_be_written(path->data);
 }
 
-/* For the warning: the cache that cannot be written, and the folder used instead. */
+/* The warning names these two: the cache that cannot be written, and the folder used instead. */
 static mica__text unwritable, instead;
 
 void mica__drivers_prepare_pocl_cache(void) {

@@ -85,7 +85,8 @@ static void engine_free(mica_engine *engine) {
   free(engine);
 }
 
-/* Opens the bundle as mica_engine_config.bundle says; NULL: none. */
+/* Opens the bundle that mica_engine_config.bundle names, or otherwise MICA_BUNDLE in the environment. If both are
+ * empty, leaves *out as it is. */
 static mica_status open_bundle(const mica_engine_config *config, mica__program_bundle **out) {
   const char *path = config && config->bundle ? config->bundle : getenv("MICA_BUNDLE");
   return path && *path ? mica__program_bundle_open(path, out) : MICA_OK;

@@ -10,8 +10,8 @@
 mica_status mica__launch_check(const mica_engine *engine, const mica__launch *launch);
 bool mica__launch_is_empty(const mica__launch *launch);
 
-/* Set arguments of the kernel object: argument `index` alone; the last argument, which holds all packed values; all
- * of them. */
+/* Set arguments of the kernel object. mica__launch_set_arg sets argument `index` alone, mica__launch_set_packed the
+ * last argument, which holds all packed values, and mica__launch_set_args all arguments. */
 mica_status mica__launch_set_arg(mica_engine *engine, cl_kernel handle, const mica__launch *launch, uint32_t index);
 mica_status mica__launch_set_packed(mica_engine *engine, cl_kernel handle, const mica__launch *launch);
 mica_status mica__launch_set_args(mica_engine *engine, cl_kernel handle, const mica__launch *launch);

@@ -1,19 +1,20 @@
-/* runtime/fields.h: the host's side of cl/common/fields.clh: eight numbers that a kernel takes as one argument, set by
- * the names that the kernel uses. Those that are not named are 0.
+/* runtime/fields.h: the host's side of cl/common/fields.clh, which lets a kernel take eight numbers as one argument.
+ * MICA__FIELDS makes a type in which the host sets these numbers by the names that the kernel uses. Numbers that are
+ * not named are 0.
  *
  *   #include "cl/conv/fields.clh"
  *   MICA__FIELDS(blocking, WINOGRAD_BLOCKING);
- *   mica__launch_sizes(&launch, (blocking){.TB = 32, .PANELS = 2}.values);      of an int8
- *   mica__launch_long8(&launch, (strides){.w_k = 27, .w_c = 9}.values);         of a long8
+ *   mica__launch_sizes(&launch, (blocking){.TB = 32, .PANELS = 2}.values);      if the argument is an int8
+ *   mica__launch_long8(&launch, (strides){.w_k = 27, .w_c = 9}.values);         if the argument is a long8
  *
- * Also the host's side of cl/common/packed.clh: a kernel's packed arguments, or a part of them, added in the list's
- * order.
+ * This file is also the host's side of cl/common/packed.clh. MICA__PACKED makes a type for a list of packed arguments,
+ * and a function that adds them to a launch in the order of the list.
  *
  *   MICA__PACKED(sizes, PRODUCT_SIZES);
  *   sizes_push(&launch, &(sizes){.m = 32, .steps = 2});
  *
- * A BUFFER or FIRST is a tensor, NULL for none. An INT that does not fit 32 bits is MICA_E_OVERFLOW. A REAL has a
- * type. */
+ * The value of a BUFFER or FIRST is a tensor or NULL. The value of a REAL is a number with its dtype. An INT that does
+ * not fit 32 bits makes the launch fail with MICA_E_OVERFLOW. */
 #ifndef MICA_RUNTIME_FIELDS_H
 #define MICA_RUNTIME_FIELDS_H
 

@@ -23,8 +23,9 @@ static bool is_host(const mica_device_info *device) {
   return strstr(device->platform, MICA__POCL) && device->device_class == MICA_DEVICE_CLASS_CPU;
 }
 
-/* False for PoCL 6.0 (Debian 13), which ends the process on a kernel with any inline assembly, even a nop: an assertion
- * in its pass over functions, "cast<Ty>() argument of incompatible type!". */
+/* True if kernels on the device may contain inline assembly for this processor. PoCL 6.0 (Debian 13) ends the process
+ * on any inline assembly, even a nop: an assertion in one of its compiler passes fails ("cast<Ty>() argument of
+ * incompatible type!"). */
 static bool takes_assembly(const mica_device_info *device) {
   return is_host(device) && strncmp(device->driver, "6.0", 3) != 0;
 }
@@ -75,8 +76,8 @@ static void try_and_end(bool (*trial)(void), int answer) {
   for (;;) syscall(SYS_exit_group, !good);
 }
 
-/* The child sends no signal when it ends: the program does not notice it, and cannot reap it by waiting for any
- * child. */
+/* Makes the child with no exit signal. So the program gets no SIGCHLD when the child ends, and does not reap it by
+ * waiting for any child. */
 bool mica__host_try(bool (*trial)(void)) {
   int ends[2];
   char answer = 0;
@@ -84,7 +85,8 @@ bool mica__host_try(bool (*trial)(void)) {
   const pid_t child = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, 0);
   if (child == 0) try_and_end(trial, ends[1]);
   while (child > 0 && waitpid(child, NULL, __WALL) < 0 && errno == EINTR) continue;
-  /* Does not wait for the pipe's other end to close: a process that another thread forks may keep it open. */
+  /* Reads one byte, and does not wait for the end of the file: a process that another thread forks may keep the pipe's
+   * other end open. */
   const bool good = child > 0 && read(ends[0], &answer, 1) == 1;
   close(ends[0]);
   close(ends[1]);
@@ -95,8 +97,8 @@ static bool ask_for_permission(void) { return syscall(SYS_arch_prctl, ARCH_REQ_X
 
 enum { SIDE = 16, WORDS = 16 };
 
-/* Tile 0 = tile 1 . tile 2, each of 16 rows of 64 bytes: products of bf16 or of signed bytes. Written as bytes, because
- * older assemblers do not know the instructions (cl/common/cpu/tiles.clh). */
+/* Computes tile 0 = tile 1 . tile 2, products of bf16 or of signed bytes. Each tile has 16 rows of 64 bytes. The
+ * instructions are written as bytes, because older assemblers do not know them (cl/common/cpu/tiles.clh). */
 static void multiply(bool bf16, const uint32_t *a, const uint32_t *b, uint32_t *sums) {
   uint8_t config[64] __attribute__((aligned(64))) = {1};
   for (int t = 0; t < 3; t++) {
@@ -116,7 +118,8 @@ static void multiply(bool bf16, const uint32_t *a, const uint32_t *b, uint32_t *
   __asm__ volatile(".byte 0xc4, 0xe2, 0x78, 0x49, 0xc0" ::: "memory");                              /* tilerelease */
 }
 
-/* Element d of word w of a row or column: a small whole number, so that sums are exact. */
+/* The value of element d of word w in row or column number `at`: a small whole number, so that sums have no rounding
+ * error. */
 static int number(int at, int w, int d) { return (5 * at + 3 * w + 7 * d) % 15 - 7; }
 
 static uint32_t word_of(bool bf16, int at, int w) {
@@ -152,7 +155,8 @@ static bool multiplies(bool bf16) {
 
 static bool try_tiles(void) { return ask_for_permission() && multiplies(true) && multiplies(false); }
 
-/* True if the processor reports eight tiles of 16 rows of 64 bytes, and the system saves them. */
+/* True if the processor reports at least eight tiles of 16 rows of 64 bytes, and the operating system saves the tiles
+ * when it switches threads. */
 static bool says_tiles(void) {
   const unsigned wanted = AMX_BF16 | AMX_TILE | AMX_INT8;
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0, low = 0, high = 0;
@@ -192,8 +196,8 @@ static bool try_avx_vnni(void) {
   return true;
 }
 
-/* True if the processor reports AVX-VNNI, and a child multiplies right: a hypervisor may report what its processor
- * cannot do. */
+/* True if the processor reports AVX-VNNI, and a child process multiplies with it correctly. The child is needed because
+ * a hypervisor may report what its processor cannot do. */
 static bool ask_for_avx_vnni(void) {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __builtin_cpu_supports("avx2") && __get_cpuid_count(7, 1, &a, &b, &c, &d) && a >> 4 & 1 &&
@@ -226,8 +230,9 @@ static bool avx_vnni;
 
 static void look_for_avx_vnni(void) { avx_vnni = ask_for_avx_vnni(); }
 
-/* True if PoCL's assembler knows AVX-VNNI, as LLVM does from 12 on; before, it may end the process. The platform names
- * its LLVM ("PoCL 3.1+debian Linux, RELOC, LLVM 14.0.6, ..."); else PoCL from 3.0 on has a newer one. */
+/* True if PoCL's assembler knows AVX-VNNI. LLVM knows it from version 12 on; an older LLVM may end the process. The
+ * platform's version names its LLVM ("PoCL 3.1+debian Linux, RELOC, LLVM 14.0.6, ..."). If it does not, PoCL from
+ * version 3.0 on has LLVM 12 or newer. */
 static bool assembles_avx_vnni(const mica_device_info *device) {
   const char *llvm = strstr(device->platform_version, "LLVM ");
   return llvm ? atoi(llvm + strlen("LLVM ")) >= 12 : atoi(device->driver) >= 3;

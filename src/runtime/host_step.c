@@ -17,26 +17,26 @@
 
 /* A tensor, and the location of its elements on the host. */
 typedef struct operand {
-  mica_tensor tensor; /* with a placeholder: its buffer is the one bound to it; else the buffer is retained */
+  mica_tensor tensor; /* its buffer is retained, or is the one bound to the placeholder if there is one */
   const mica_buffer *placeholder;
-  int64_t first; /* in the placeholder */
-  size_t offset; /* in the step's memory */
+  int64_t first; /* index of the first element in the placeholder */
+  size_t offset; /* in bytes, in the step's memory */
 } operand;
 
 struct mica__host_step {
-  mica__host_call call; /* without the tensors */
+  mica__host_call call; /* its arrays of tensors are not used after mica__host_step_create */
   operand *operands;    /* inputs, then outputs */
-  void **elements;      /* of the operands */
-  char *memory;         /* of the operands, and of the copy of call.user */
-  void *user;           /* that copy */
-  mica_event ready;     /* with two halves: done when the inputs are on the host */
+  void **elements;      /* pointers to the operands' elements in `memory` */
+  char *memory;         /* holds the copy of call.user and the operands' elements */
+  void *user;           /* the copy of call.user */
+  mica_event ready;     /* for a call with begin and end: is done when the inputs are on the host */
   bool begun;
   void *pending; /* what begin passes to end */
 };
 
 static int32_t count_of(const mica__host_step *step) { return step->call.input_count + step->call.output_count; }
 
-/* Assigns operands their offsets in the step's memory; *bytes is the size of all. */
+/* Assigns operands their offsets in the step's memory, and sets *bytes to the memory's size. */
 static mica_status lay_out(mica__host_step *step, const mica__host_call *call, size_t *bytes) {
   *bytes = mica__round_up(call->user_bytes, HOST_ALIGNMENT);
   for (int32_t i = 0; i < count_of(step); i++) {
@@ -107,7 +107,7 @@ static mica_status run_whole(mica__host_step *step, mica_queue *queue) {
   return upload(step, queue);
 }
 
-/* Queues downloads of all inputs. Queues are in order, so the last download is done when all are. */
+/* Queues downloads of all inputs. Queues run in order, so all downloads are done when the last one is. */
 static mica_status download(mica__host_step *step, mica_queue *queue) {
   mica__event_clear(&step->ready);
   step->ready.engine = queue->engine;
@@ -127,7 +127,8 @@ static mica_status drain(mica__host_step *step) {
   return done ? MICA_OK : mica_event_wait(&step->ready);
 }
 
-/* Waits after the run has failed for another reason; its own failure is only logged. */
+/* Waits like drain, after the step has failed. If the wait fails too, only logs that: the first failure is the one to
+ * report. */
 static void drain_quietly(mica__host_step *step) {
   mica__attempt_begin();
   if (drain(step) != MICA_OK) mica__log(MICA_LOG_LEVEL_INFO, "%s: %s", step->call.name, mica_error_message());
@@ -155,7 +156,7 @@ mica_status mica__host_step_run(mica__host_step *step, mica_queue *queue) {
 
 mica_status mica__host_step_end(mica__host_step *step, mica_queue *queue, mica_status failed) {
   double start = mica__clock();
-  /* Lets the launches between the halves run while this waits. */
+  /* Starts the launches queued since begin, so that they run while `end` waits. */
   if (failed == MICA_OK) failed = mica__queue_flush(queue);
   mica_status status = step->call.end(step->user, step->pending, failed);
   if (status != MICA_OK) status = mica__fail_in(status, step->call.name);

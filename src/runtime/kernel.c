@@ -23,7 +23,7 @@ mica_status mica__kernel_choose(mica_engine *engine, const mica__kernel_desc *de
   for (int any_class = 0; any_class < 2; any_class++)
     for (int i = 0; i < desc->variant_count; i++) {
       mica__variant v = desc->variants[i];
-      if (any_class && v.classes) v.classes = MICA__ON_ANY; /* emulations stay excluded: they are for no device */
+      if (any_class && v.classes) v.classes = MICA__ON_ANY; /* emulations, which are for no class, stay excluded */
       if (v.unmeasured || !mica__variant_fits(desc, &v, device)) continue;
       if (mica__variant_is_bad(engine, desc, &v)) {
         bad = true;

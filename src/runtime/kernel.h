@@ -10,17 +10,19 @@ typedef struct mica_kernel mica__kernel;
 /* True if the doctor or the tuner found the variant wrong on the engine's device. */
 bool mica__variant_is_bad(mica_engine *engine, const mica__kernel_desc *desc, const mica__variant *variant);
 
-/* The variant to use on the engine's device: the first that fits and is not in quarantine, else one for the other
- * class. MICA_E_UNSUPPORTED if none is left. */
+/* The variant to use on the engine's device: the first that fits and was not found to be wrong (mica__variant_is_bad).
+ * If there is none, the first such variant for the other class of devices. MICA_E_UNSUPPORTED if there is none
+ * either. */
 mica_status mica__kernel_choose(mica_engine *engine, const mica__kernel_desc *desc, const mica__variant **variant);
 
-/* While this is on, a CPU compiles variants for GPUs without optimisation: checks of such variants run on it as on a
- * GPU, and PoCL would take seconds to optimise what a check runs for milliseconds. No effect on other devices. */
+/* While `on`, a CPU compiles variants made for GPUs without optimisation. This is for checks of such variants: a check
+ * runs a kernel for milliseconds, but PoCL would take seconds to optimise it. Has no effect on other devices. */
 void mica__kernels_imitate_gpu(mica_engine *engine, bool on);
 
 /* Gets the compiled kernel for these values from the engine's table, the disk cache or the compiler. prelude is source
- * text put before the file (macro definitions of a fused expression); NULL: none. The engine owns the kernel. Blocks
- * while compiling. MICA_E_BUILD: the message has the driver's log, the kernel's name and the options. */
+ * text put before the file (macro definitions of a fused expression), or NULL. The engine owns the kernel. The call
+ * blocks while the kernel is compiled. If it fails with MICA_E_BUILD, the message has the driver's log, the kernel's
+ * name and the options. */
 mica_status mica__kernel_get(mica_engine *engine, const mica__kernel_desc *desc, const int32_t *values,
                              const char *prelude, mica__kernel **kernel);
 
@@ -28,7 +30,7 @@ mica_status mica__kernel_get(mica_engine *engine, const mica__kernel_desc *desc,
 mica_status mica__kernel_get_source(mica_engine *engine, const char *name, const char *source, const char *options,
                                     mica__kernel **kernel);
 
-/* Writes the text that the kernel was compiled from, preceded by a comment with its options. */
+/* Appends a comment with the kernel's options, and then the text that the kernel was compiled from. */
 mica_status mica__kernel_text(const mica__kernel *kernel, mica__text *text);
 
 /* The largest work-group that the driver allows for this kernel on this device. */

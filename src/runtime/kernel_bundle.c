@@ -112,7 +112,8 @@ static mica_status take_stored(mica_engine *engine, const mica__kernel_bundle *b
   return mica__text_status(lines);
 }
 
-/* Makes one program of the remaining kernels, or notes that it is wanted. */
+/* Makes one program of the remaining kernels. If the thread has an open build list, only adds the program to that
+ * list. */
 static mica_status make_rest(mica_engine *engine, const mica__kernel_bundle *rest, const char *lines) {
   mica__text source = {0};
   mica__program *program = NULL;

@@ -5,9 +5,9 @@
 #include "base/hash.h"
 #include "runtime/kernel.h"
 
-/* One kernel: OpenCL C of a kernel with that name. It may include files of cl/, each of which the program contains only
- * once. A macro that another text may define differently must be undefined before it is defined. Nothing else may be
- * defined outside the kernel. */
+/* One kernel: `text` is OpenCL C that defines the kernel `name`. The text may include files of cl/; the program
+ * contains each file only once. The text must undefine a macro before it defines it if another text may define it
+ * differently. Apart from macros, the text must define nothing outside the kernel. */
 typedef struct mica__kernel_member {
   char *name, *text;
   mica__hash key; /* of name and text */
@@ -17,7 +17,7 @@ typedef struct mica__kernel_bundle {
   size_t count;
 } mica__kernel_bundle;
 
-/* Adds a copy, unless the bundle has the kernel already. */
+/* Adds a copy of name and text, unless the bundle already has a kernel with this name and text. */
 mica_status mica__kernel_bundle_add(mica__kernel_bundle *bundle, const char *name, const char *text);
 void mica__kernel_bundle_free(mica__kernel_bundle *bundle);
 
@@ -26,7 +26,8 @@ void mica__kernel_bundle_free(mica__kernel_bundle *bundle);
  * MICA_E_BUILD: the message has the driver's log. */
 mica_status mica__kernel_bundle_build(mica_engine *engine, const mica__kernel_bundle *bundle);
 
-/* Gets the kernel of a generated text, from a bundle that was built, else from a program of its own. */
+/* Gets the kernel of a generated text. If no bundle with this kernel was built, builds a program of this kernel
+ * alone. */
 mica_status mica__kernel_get_generated(mica_engine *engine, const char *name, const char *text, mica__kernel **kernel);
 
 #endif

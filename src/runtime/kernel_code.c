@@ -49,8 +49,8 @@ static size_t skip_code(const char *line, size_t at, size_t length) {
   return length;
 }
 
-/* Reads one comment, literal or piece of code that begins at `at`, and appends what of it is code. Returns where it
- * ends. A comment becomes a space. */
+/* Reads one comment, literal or piece of code that begins at `at`, and returns the position after it. Appends code and
+ * literals as they are, and a space for a comment. */
 static size_t add_piece(mica__code_state *s, const char *line, size_t at, size_t length, mica__text *out) {
   if (s->in_comment) {
     mica__text_add(out, " ");
@@ -69,8 +69,8 @@ static size_t add_piece(mica__code_state *s, const char *line, size_t at, size_t
   return s->in_comment ? at + 2 : length;
 }
 
-/* Removes blanks from the end of the text down to the length `from`. A backslash that a comment followed must not
- * become the line's last character. */
+/* Removes blanks from the end of the text down to the length `from`. If a removed comment stood after a backslash, the
+ * backslash would now end the line and continue it; an empty comment is added to prevent that. */
 static void trim(mica__text *out, size_t from, bool continued) {
   if (!out->data || out->failed) return;
   while (out->length > from && is_blank(out->data[out->length - 1])) out->length--;
@@ -78,7 +78,8 @@ static void trim(mica__text *out, size_t from, bool continued) {
   if (!continued && continues(out->data + from, out->length - from)) mica__text_add(out, "/**/");
 }
 
-/* A comment of several lines within a directive does not end the directive, so each of its lines gets a backslash. */
+/* A comment of several lines within a directive does not end the directive. Without the comment, the ends of its lines
+ * would end it, so each of these lines gets a backslash. */
 void mica__code_add_line(mica__code_state *state, const char *line, size_t length, mica__text *out) {
   mica__code_state *s = state;
   const bool within = s->in_comment || s->in_line_comment || s->quote;
@@ -104,8 +105,11 @@ void mica__code_add_line(mica__code_state *state, const char *line, size_t lengt
 
 mica__hash mica__code_hash(const char *text) {
   mica__hash hash = {0};
-  bool continued = false; /* an empty line ends a directive that a backslash continues */
-  /* These words ask for positions in the text, or include a file that may ask; the text is then hashed as it is. */
+  /* True if the last line ends in a backslash. The next line is then hashed even if it is empty, because it ends the
+   * directive. */
+  bool continued = false;
+  /* These words make the compiled code depend on line numbers or file names, or include a file that may depend on them.
+   * A text with one of them is hashed whole. */
   static const char *const positions[] = {"__LINE__", "__FILE__", "include"};
   for (size_t i = 0; i < sizeof positions / sizeof *positions; i++)
     if (strstr(text, positions[i])) return mica__hash_text(hash, text);

@@ -22,7 +22,7 @@ typedef struct expansion {
 
 static mica_status expand_file(expansion *e, const char *path, const char *wanted_by);
 
-/* True if the line is #include "name"; *name and *name_length are then its name. */
+/* True if the line is #include "name"; sets *name and *name_length to that name, which is not terminated by a zero. */
 static bool parse_include(const char *line, size_t length, const char **name, size_t *name_length) {
   const char *at = line, *end = line + length;
   while (at < end && (*at == ' ' || *at == '\t')) at++;

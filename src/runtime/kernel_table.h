@@ -10,17 +10,17 @@ typedef struct mica_kernel {
   cl_kernel handle;
   pthread_mutex_t lock; /* the kernel object holds the arguments: setting them and starting must not interleave */
   char name[MICA__MAX_KERNEL_NAME + 1];
-  char entry[MICA__MAX_ENTRY]; /* its name in the program */
-  mica__hash key;              /* of everything in the request */
-  const char *file;            /* of cl/; NULL: made from a text */
+  char entry[MICA__MAX_ENTRY]; /* the kernel's name in the program */
+  mica__hash key;              /* a hash of everything that the kernel was made from */
+  const char *file;            /* a file of cl/; NULL if the kernel was made from a text */
   char *prelude;               /* the text before the file; may be NULL */
   bool generated;              /* `prelude` is the whole text, in which includes of cl/ are not yet replaced */
   char *options;
   size_t max_group;
-  bool declares_group; /* by reqd_work_group_size */
+  bool declares_group; /* the kernel states its group size by reqd_work_group_size */
   cl_uint arg_count;   /* MICA__ANY_ARGS on the null device, which does not look at kernels */
   bool ran;
-  size_t last_group[3]; /* of the last launch */
+  size_t last_group[3]; /* the work-group of the last launch */
   struct mica_kernel *next;
 } mica__kernel;
 
@@ -38,7 +38,7 @@ void mica__kernels_destroy(mica_engine *engine);
 /* MICA_E_INVALID if the name has more than MICA__MAX_KERNEL_NAME characters. */
 mica_status mica__kernel_check_name(const char *name);
 
-/* The engine's kernel with this key; NULL: none. */
+/* The engine's kernel with this key, or NULL. */
 mica__kernel *mica__kernel_find_key(mica_engine *engine, mica__hash key);
 
 /* Gets the kernel `name` of the program made from prelude (may be NULL) and file (may be NULL) with these options. key
@@ -46,8 +46,8 @@ mica__kernel *mica__kernel_find_key(mica_engine *engine, mica__hash key);
 mica_status mica__kernel_find(mica_engine *engine, mica__hash key, const char *name, const char *label,
                               const char *file, const char *prelude, const char *options, mica__kernel **kernel);
 
-/* The kernel that requests return while the thread has an open list (runtime/build_list.h). It can be packed into
- * launches, but must not be started. */
+/* While the thread has an open list (runtime/build_list.h), requests for kernels compile nothing and return this
+ * kernel. It can be packed into launches, but must not be started. */
 mica__kernel *mica__kernel_placeholder(void);
 
 /* A kernel of a program, with what mica__kernel_text needs to know about it. */
@@ -57,7 +57,8 @@ typedef struct mica__kernel_origin {
   bool generated;
 } mica__kernel_origin;
 
-/* Both need the lock. lookup finds the kernel with this key, or NULL; make makes a new one (kernel may be NULL). */
+/* The caller of these two must hold the lock of mica__programs. mica__kernel_lookup returns the kernel with this key,
+ * or NULL. mica__kernel_make makes a new one; `kernel` may be NULL if the caller does not need it. */
 mica__kernel *mica__kernel_lookup(const mica_engine *engine, mica__hash key);
 mica_status mica__kernel_make(mica_engine *engine, mica__program *program, const mica__kernel_origin *origin,
                               mica__kernel **kernel);

@@ -105,7 +105,7 @@ void mica__launch_scalar(mica__launch *launch, mica_dtype dtype, double value) {
   bool is_unsigned = kind == MICA_DTYPE_KIND_UNSIGNED;
   int64_t wide = 0;
   int32_t narrow = 0;
-  /* Unsigned types are passed with the bits of signed ones. */
+  /* An unsigned value is passed as a signed argument with the same bits. */
   mica__element_set(is_unsigned ? MICA_U64 : MICA_I64, &wide, 0, value);
   mica__element_set(is_unsigned ? MICA_U32 : MICA_I32, &narrow, 0, value);
   if (dtype == MICA_F64)

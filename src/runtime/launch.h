@@ -22,7 +22,8 @@
 typedef struct mica__arg {
   enum { MICA__ARG_BYTES, MICA__ARG_BUFFER, MICA__ARG_LOCAL, MICA__ARG_TEXTURE } kind;
   size_t size; /* bytes of the value, or of local memory */
-  /* BUFFER: which argument or packed value is the index of the tensor's first element; TEXTURE: the slot */
+  /* For BUFFER, the number of the argument or packed value that has the index of the tensor's first element. For
+   * TEXTURE, the slot (mica__texture_slot). */
   uint32_t first;
   union {
     int32_t i32;
@@ -56,23 +57,26 @@ mica__launch mica__launch_of(mica__kernel *kernel);
  * values as one argument, in the order in which they are added (cl/common/packed.clh). */
 void mica__launch_pack(mica__launch *launch);
 
-/* Adds two arguments: the buffer and, as long, the index of the tensor's first element. */
+/* Adds two arguments: the buffer, and the index of the tensor's first element as a value of type long. */
 void mica__launch_tensor(mica__launch *launch, const mica_tensor *tensor);
-/* Adds the two arguments of a tensor that may be absent: then a null pointer and 0. */
+/* Like mica__launch_tensor. If tensor is NULL, the two arguments are a null pointer and 0. */
 void mica__launch_optional(mica__launch *launch, const mica_tensor *tensor);
-/* Adds the two arguments of a range that begins at an element of a buffer, counted in the kernel's type. */
+/* Adds two arguments: the buffer, and `first` as a value of type long. It is the index of the first element to use; its
+ * unit is the element type that the kernel reads. */
 void mica__launch_buffer(mica__launch *launch, mica_buffer *buffer, int64_t first);
-/* Adds an image over the tensor's whole buffer (mica__texture_fits), and for MICA__TEXTURE_PLANE, as int, the
- * logarithm to base 2 of its width. The launch must also take the tensor itself, which keeps the buffer alive. */
+/* Adds an image over the tensor's whole buffer (mica__texture_fits). For MICA__TEXTURE_PLANE, adds also an int: the
+ * logarithm to base 2 of the image's width. The same launch must also get the tensor as an argument, because only that
+ * keeps the buffer alive. */
 void mica__launch_texture(mica__launch *launch, const mica_tensor *tensor, mica__texture kind);
-/* Adds an int argument from a 64-bit size; MICA_E_OVERFLOW if it does not fit. */
+/* Adds an int argument from a 64-bit size. If the size does not fit, mica__queue_submit returns MICA_E_OVERFLOW. */
 void mica__launch_size(mica__launch *launch, int64_t size);
 void mica__launch_int(mica__launch *launch, int32_t value);
 void mica__launch_long(mica__launch *launch, int64_t value);
 void mica__launch_float(mica__launch *launch, float value);
 void mica__launch_double(mica__launch *launch, double value);
-/* Add an int8, a long8 and a float8: a CPU's driver spends the same time on one argument as on one with eight values.
- * _sizes adds an int8 of 64-bit sizes, as mica__launch_size takes them. Prefer names: runtime/fields.h. */
+/* Add one argument of eight values: an int8, a long8 or a float8. A CPU's driver spends the same time on it as on an
+ * argument with one value. mica__launch_sizes adds an int8 of 64-bit sizes, each checked as by mica__launch_size.
+ * Prefer the macros of runtime/fields.h, which name the values. */
 void mica__launch_int8(mica__launch *launch, const int32_t values[8]);
 void mica__launch_sizes(mica__launch *launch, const int64_t values[8]);
 void mica__launch_long8(mica__launch *launch, const int64_t values[8]);
@@ -85,17 +89,19 @@ void mica__launch_local(mica__launch *launch, size_t bytes);
 /* The group size of kernels whose work-items are independent (RANGE_KERNEL of cl/common/group.clh). */
 #define MICA__RANGE_GROUP 64
 
-/* Sets the index space, in work-items. Local sizes of 0 let the driver choose, but PoCL compiles machine code again for
- * every new size, so state one. If the kernel declares no group, the first local size is halved until the compiled
- * kernel allows it. The global size is padded to a multiple of the local one, so kernels check their bounds. A global
- * size of 0 makes submit a no-op. */
+/* Sets the index space, in work-items. The global size is padded to a multiple of the local size, so kernels must check
+ * their bounds. With a global size of 0, mica__queue_submit does nothing.
+ *
+ * A local size of 0 lets the driver choose. State one nevertheless, because PoCL compiles machine code again for every
+ * new size. If the kernel does not state its group size, the first local size is halved until the compiled kernel
+ * allows it. */
 void mica__launch_range1(mica__launch *launch, int64_t global, size_t local);
 void mica__launch_range3(mica__launch *launch, const int64_t global[3], const size_t local[3]);
 
-/* States what the algorithm needs, for rates in the profile, and for launches that would last too long
- * (runtime/split.h). */
+/* States the operations and the bytes that the algorithm needs. The profile computes rates from them. They also show
+ * whether a launch would last too long and must be split (runtime/split.h). */
 void mica__launch_cost(mica__launch *launch, double flops, double bytes);
-/* Forbids to split the range, because its groups count one another or the existing work-items, for example by
+/* Forbids splitting the range. Kernels need this if they use the number of groups or work-items, for example by
  * get_num_groups or get_global_size. */
 void mica__launch_whole(mica__launch *launch);
 

@@ -22,7 +22,7 @@ mica_status mica__loss_init(mica__loss *loss) {
 
 void mica__loss_destroy(mica__loss *loss) { pthread_mutex_destroy(&loss->lock); }
 
-/* Releases still go to the driver: the host's memory and the process's handles still exist. */
+/* Releases still go to the driver, because objects still have memory on the host and handles of the process. */
 static void replace_table(mica_engine *engine) {
   const mica__cl_api *below = engine->api;
 #define STATUS_ROW(name, parameters, arguments) .name = lost_##name,

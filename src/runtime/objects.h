@@ -1,5 +1,6 @@
-/* runtime/objects.h: the structs of engines, queues, events, buffers and tensors. Data only, and only for files of
- * runtime/. Other folders use the functions of launch.h, tensor.h, buffer.h and recording.h, and see no OpenCL type. */
+/* runtime/objects.h: the structs of engines, queues, events, buffers and tensors. The file holds only data, and only
+ * files of runtime/ may include it. Other folders use the functions of launch.h, tensor.h, buffer.h and recording.h,
+ * and see no OpenCL type. */
 #ifndef MICA_RUNTIME_OBJECTS_H
 #define MICA_RUNTIME_OBJECTS_H
 
@@ -22,12 +23,12 @@ struct mica_engine {
   const mica__cl_api *_Atomic api; /* replaced once the device is lost (lost.h) */
   mica__device device;
   cl_context context;
-  mica_queue *queue;    /* the engine's own */
+  mica_queue *queue;    /* the engine's own queue */
   pthread_mutex_t lock; /* guards the queues and the attachment */
   mica_queue *queues;   /* all queues, through mica_queue.next */
   size_t queue_count;
   uint64_t next_queue_id;
-  /* Parts in files of their own, which live as long as the engine. */
+  /* Each of these is defined in a file of its own, and lives as long as the engine. */
   struct mica__pool *pool;
   struct mica__programs *programs;
   struct mica__kernels *kernels;
@@ -56,18 +57,19 @@ struct mica_engine {
 struct mica_buffer {
   mica_engine *engine;
   cl_mem memory;
-  size_t bytes;    /* as asked for */
-  size_t capacity; /* allocated; 0 for the caller's memory, which never enters the pool */
+  size_t bytes;    /* the bytes that were requested */
+  size_t capacity; /* the bytes allocated; 0 if the memory is the caller's, which never enters the pool */
   atomic_int references;
-  /* The last work that uses the block, as a stamp (queue.h); 0: none. A block is reused only if that work is done, or
-   * will be done before anything later (if the engine has only one queue). If two queues use the block at once, it
-   * becomes `shared` and is returned to the driver, which knows when it is idle. */
+  /* A stamp (queue.h) of the last work that uses the block, or 0 if no work has used it. The pool reuses a block only
+   * if that work is done, or if the engine has only one queue, which runs that work before any later work. If two
+   * queues use the block at once, it becomes `shared`. It is then never reused but returned to the driver, which knows
+   * when it is idle. */
   _Atomic uint64_t last_use;
   atomic_bool shared;
   _Atomic uint64_t changes;                      /* see mica__tensor_changes */
   atomic_bool foreign;                           /* the caller can reach the memory and may change it unnoticed */
   bool read_only;                                /* nothing may write to it */
-  bool placeholder;                              /* without memory: see mica__placeholder_create */
+  bool placeholder;                              /* has no memory; see mica__placeholder_create */
   _Atomic(cl_mem) textures[MICA__TEXTURE_SLOTS]; /* images over the block, made when they are first used (texture.h) */
   mica_buffer *next_idle;
 };
@@ -96,14 +98,15 @@ struct mica_queue {
   mica_engine *engine;
   cl_command_queue handle; /* NULL in a recorder */
   uint64_t id;
-  /* Makes queueing a command and counting it one step, and guards the staging memory: all threads that make sessions,
-   * tensors and trainers use the engine's own queue. Locked after a kernel's lock, before the engine's. */
+  /* Held while a command is queued and counted, and while staging memory is used. Several threads may use one queue:
+   * all threads that make sessions, tensors and trainers use the engine's own. Locked after a kernel's lock and before
+   * the engine's. */
   pthread_mutex_t lock;
   _Atomic uint64_t submitted; /* submissions so far */
   _Atomic uint64_t finished;  /* submissions known to be done */
   bool can_profile;
   struct mica__recording *recording; /* receives launches instead of the device; NULL in an ordinary queue */
-  struct mica__loan *loans;          /* of a recorder (loans.h) */
+  struct mica__loan *loans;          /* what a recorder lends (loans.h) */
   mica__staging staging[MICA__STAGING_COUNT];
   unsigned next_staging;
   mica_queue *next;

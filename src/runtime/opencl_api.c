@@ -3,8 +3,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* Set in a child process whose parent had used the loader. Threads of drivers do not survive a fork, and waiting for
- * one never ends, so nothing is called in such a child. */
+/* Set in a child process whose parent had used the loader. Threads of drivers do not survive a fork, and a call that
+ * waits for such a thread would never return. So a child makes no call of OpenCL. */
 static atomic_bool forked;
 static pthread_once_t first_use = PTHREAD_ONCE_INIT;
 
@@ -14,8 +14,8 @@ static void watch_forks(void) { pthread_atfork(NULL, NULL, note_fork); }
 
 bool mica__cl_is_forked(void) { return atomic_load_explicit(&forked, memory_order_relaxed); }
 
-/* Thin functions of our own rather than the loader's addresses, because the loader's have calling-convention
- * attributes, and headers newer than 1.2 mark some of them deprecated. */
+/* The table has wrapper functions, not the loader's own: those have calling-convention attributes, and headers newer
+ * than 1.2 mark some of them deprecated. */
 #define STATUS_CALL(name, parameters, arguments)                                                                       \
   static cl_int loader_##name parameters { return mica__cl_is_forked() ? MICA__CL_FORKED : cl##name arguments; }
 #define OBJECT_CALL(type, name, parameters, arguments)                                                                 \

@@ -1,7 +1,8 @@
-/* runtime/opencl_api.h: every OpenCL function that Mica calls, as one table. All calls go through a table instead of
- * directly to the loader, because there are several: the loader, the null device, in tests a layer that fails on
- * purpose, and a table for a device that is lost (lost.h). An engine keeps the table that it was made with until its
- * device is lost. */
+/* runtime/opencl_api.h: every OpenCL function that Mica calls, as one table.
+ *
+ * All calls go through a table instead of directly to the loader, because there are several tables: the loader, the
+ * null device, in tests a layer that fails on purpose, and one for a device that is lost (lost.h). An engine keeps the
+ * table that it was made with until its device is lost. */
 #ifndef MICA_RUNTIME_OPENCL_API_H
 #define MICA_RUNTIME_OPENCL_API_H
 
@@ -15,8 +16,8 @@ typedef void(CL_CALLBACK *mica__cl_build_fn)(cl_program, void *);
 typedef void(CL_CALLBACK *mica__cl_context_fn)(const char *, const void *, size_t, void *);
 typedef void(CL_CALLBACK *mica__cl_memory_fn)(cl_mem, void *);
 
-/* STATUS(name, parameters, arguments) returns its error. OBJECT(type, name, parameters, arguments) returns an object
- * and writes the error through its last parameter, `error`. */
+/* Lists the functions. STATUS(name, parameters, arguments) is a function that returns its error. OBJECT(type, name,
+ * parameters, arguments) returns an object and writes the error through its last parameter, `error`. */
 #define MICA__CL_CALLS(STATUS, OBJECT)                                                                                 \
   STATUS(GetPlatformIDs, (cl_uint n, cl_platform_id * ids, cl_uint * count), (n, ids, count))                          \
   STATUS(GetPlatformInfo, (cl_platform_id p, cl_platform_info what, size_t n, void *out, size_t *used),                \

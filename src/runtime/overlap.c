@@ -1,5 +1,5 @@
-/* Decides which tensors share memory. A tensor is a set of blocks of adjacent bytes: nested steps, from the longest to
- * the shortest, and a block at the end. */
+/* Decides which tensors share memory. A tensor is a set of equal blocks of adjacent bytes. Nested levels of repetition,
+ * from the longest step to the shortest, say where the blocks begin. */
 #include "runtime/objects.h"
 #include "runtime/tensor.h"
 
@@ -40,9 +40,12 @@ static int64_t span(const blocks *b, int32_t from) {
   return bytes;
 }
 
-/* True if the levels of a from i on overlap the levels of b from j on, which begin `ahead` bytes later. Cuts both at
- * the longest step of either. If a remainder is longer than that step, they are taken to overlap; else the
- * remainders can overlap at only two distances. */
+/* True if the blocks that levels i and deeper of a give overlap the blocks of levels j and deeper of b, which begin
+ * `ahead` bytes later.
+ *
+ * Takes the longest step of these levels. With it, a and b are repetitions of what the levels below give. If one
+ * repetition is longer than the step, this assumes that they overlap. If not, a repetition of a can overlap repetitions
+ * of b at only two distances, and these are tested. */
 static bool meet(const blocks *a, int32_t i, const blocks *b, int32_t j, int64_t ahead) {
   if (ahead >= span(a, i) || -ahead >= span(b, j)) return false;
   const int64_t a_step = i < a->depth ? a->levels[i].step : 0, b_step = j < b->depth ? b->levels[j].step : 0;

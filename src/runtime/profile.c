@@ -97,8 +97,9 @@ mica_status mica_profile_start(mica_engine *engine) {
   return MICA_OK;
 }
 
-/* Compares the clocks at the time the host queued a launch. The host's clock was read slightly later, so the largest
- * difference is the most accurate. If the driver does not report that time, the clocks are taken as equal. */
+/* Sets *shift to the device's clock minus the host's, at the time when the host queued the launch. The host's clock was
+ * read slightly later, which makes the difference too small, so *shift keeps the largest difference of all launches. If
+ * the driver does not report the time of queueing, *shift stays 0. */
 static void align_clocks(const mica_engine *engine, const mica__profile_entry *entry, int64_t *shift, bool *aligned) {
   cl_ulong queued = 0;
   if (engine->profile->host_count == 0) return;
@@ -109,7 +110,8 @@ static void align_clocks(const mica_engine *engine, const mica__profile_entry *e
   *aligned = true;
 }
 
-/* Waits for one launch and reads its times. *shift: the device's clock minus the host's, once *aligned. */
+/* Waits for one launch, reads its times, and improves *shift, which is the device's clock minus the host's. *aligned
+ * becomes true when *shift is known. */
 static mica_status resolve(mica_engine *engine, mica__profile_entry *entry, int64_t *shift, bool *aligned) {
   const mica__cl_api *api = engine->api;
   cl_ulong start = 0, end = 0;
@@ -157,7 +159,8 @@ static int dearest_first(const void *a, const void *b) {
   return x->seconds > y->seconds ? -1 : x->seconds < y->seconds;
 }
 
-/* Makes one row per kernel name, in a list with room for every entry. */
+/* Makes one row per kernel name, with the longest time first, and returns their number. `rows` must have room for as
+ * many rows as the profile has entries. */
 static size_t aggregate(const mica__profile *profile, mica_profile_row *rows) {
   size_t count = 0;
   for (size_t i = 0; i < profile->count; i++) {

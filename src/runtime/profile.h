@@ -18,16 +18,16 @@ typedef struct mica__profile_entry {
   uint64_t start, end; /* nanoseconds of the device's clock */
 } mica__profile_entry;
 
-/* Host work in a run. It is not a launch, and appears only in the trace. */
+/* A host step (host_step.h), or its begin or end. It is not a launch, and appears only in the trace. */
 typedef struct mica__profile_host {
   const char *part, *name;    /* "begin " or "end " or "", and the op's name */
-  uint64_t queue, start, end; /* nanoseconds of the host's clock; after the stop, of the device's */
+  uint64_t queue, start, end; /* nanoseconds of the host's clock, and of the device's after mica_profile_stop */
 } mica__profile_host;
 
 typedef struct mica__profile {
   pthread_mutex_t lock;
   atomic_bool active;
-  mica__profile_entry *entries; /* after the stop: sorted by start */
+  mica__profile_entry *entries; /* sorted by start after mica_profile_stop */
   size_t count, capacity;
   mica__profile_host *host;
   size_t host_count, host_capacity;
@@ -36,11 +36,11 @@ typedef struct mica__profile {
 mica_status mica__profile_init(mica__profile *profile);
 void mica__profile_destroy(mica_engine *engine);
 
-/* Takes over the event of a launch or of a part of it; share: the part of its work that the event covers. If memory
- * is short, it is left out, with a log line. */
+/* Adds the event of a launch, or of a part of it, and takes it over. `share` is the fraction of the launch's work that
+ * the event covers. If there is no memory for an entry, only logs that. */
 void mica__profile_add(mica_engine *engine, const mica_queue *queue, const mica__launch *launch, double share,
                        cl_event event);
-/* Notes host work that began at `start` (mica__clock) and ends now, if a profile is running. */
+/* Records host work that began at `start` (mica__clock) and ends now, if a profile is running. */
 void mica__profile_add_host(mica_engine *engine, const mica_queue *queue, const char *part, const char *name,
                             double start);
 

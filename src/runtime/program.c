@@ -40,8 +40,8 @@ void mica__programs_destroy(mica_engine *engine) {
 
 typedef mica__program_request request;
 
-/* Writes the key's text. Each line decides whether an earlier binary may be used; "program" and "device" are also shown
- * to people. */
+/* Writes the key's text. An earlier binary is used only if all lines are equal. The lines "program" and "device" are
+ * also shown to people. */
 static mica_status write_key(const mica_engine *engine, const request *r, mica__text *out) {
   const mica_device_info *d = &engine->device.info;
   char hash[MICA__HASH_TEXT];
@@ -91,7 +91,7 @@ static mica_status build(mica_engine *engine, cl_program handle, const request *
   return error == CL_SUCCESS ? MICA_OK : fail_build(engine, handle, r, error);
 }
 
-/* True if the driver can make this kernel of the program: some drivers look into a binary only then. */
+/* True if the driver can make this kernel of the program. Some drivers check a binary only when a kernel is made. */
 static bool has_kernel(mica_engine *engine, cl_program handle, const char *name) {
   cl_int error = CL_SUCCESS;
   cl_kernel kernel = engine->api->CreateKernel(handle, name, &error);
@@ -99,8 +99,8 @@ static bool has_kernel(mica_engine *engine, cl_program handle, const char *name)
   return kernel != NULL;
 }
 
-/* Makes the program from the binary in the disk cache. Any failure is a miss: a driver may refuse what another with the
- * same name wrote. */
+/* Makes the program from the binary in the disk cache. If anything fails, returns false, and the program is compiled: a
+ * driver may refuse what another driver with the same name wrote. */
 static bool take_stored(mica_engine *engine, mica__program *program, const mica__program_binary *binary,
                         const request *r) {
   const mica__cl_api *api = engine->api;
@@ -316,7 +316,8 @@ static void take_binary(mica_engine *engine, cl_program handle, mica__program_bi
 }
 
 /* PoCL keeps returning the binary that was first read from a program. A twin, built from the same source, finds machine
- * code made since then in the driver's own cache. Without that cache the twin has less code, and is not kept. */
+ * code made since then in the driver's own cache, so its binary is larger. If the driver's cache is off, the twin's
+ * binary is not larger, and is not used. */
 static void take_twins_binary(mica_engine *engine, const mica__program *program, mica__program_binary *binary) {
   const request r = {.name = "", .label = "", .source = program->source, .options = program->options, .kernels = ""};
   cl_program twin = NULL;
@@ -333,7 +334,7 @@ static void store_program(mica_engine *engine, mica__program *program, bool last
   uint64_t used = atomic_load(&program->used) | program->stored;
   bool again = program->stored_bytes > 0;
   if (used == program->stored || (again && !(last && program->source))) return;
-  program->stored = used; /* also if there is no binary: reading one may take long */
+  program->stored = used; /* set even if there is no binary, because trying again may take long */
   mica__program_binary binary;
   if (again)
     take_twins_binary(engine, program, &binary);
@@ -366,7 +367,7 @@ static void store_programs(mica_engine *engine, bool last) {
 }
 
 void mica__programs_store(mica_engine *engine) {
-  /* A thread that compiles holds this lock for long; then the next call stores. */
+  /* A thread that compiles holds this lock for long. Then nothing is stored now; the next call tries again. */
   if (pthread_mutex_trylock(&engine->programs->lock)) return;
   /* A queue may be running a kernel for the first time, and its machine code may appear while the binary is being read.
    * That cannot happen while there is one queue that is idle and locked; the engine's lock prevents a second queue. */
@@ -382,7 +383,8 @@ void mica__programs_store(mica_engine *engine) {
 
 void mica__programs_store_last(mica_engine *engine) { store_programs(engine, true); }
 
-/* Reading the binary makes a driver compile all kernels of a program that has not run. */
+/* Reading the binary of a program that has not run makes the driver compile all its kernels. So the program is stored
+ * at once. */
 mica_status mica__program_make(mica_engine *engine, const mica__program_request *r) {
   mica__program *program = NULL;
   pthread_mutex_lock(&engine->programs->lock);

@@ -15,7 +15,7 @@ typedef struct header {
   char magic[8];
   mica__hash checksum; /* of what follows, except the programs, which have their own */
   uint64_t text_bytes; /* the device's lines, with the terminator */
-  uint64_t fact_bytes; /* the tuning facts, likewise */
+  uint64_t fact_bytes; /* the text of the tuning file (tuning.h), with the terminator */
   uint64_t programs;
 } header;
 
@@ -36,13 +36,13 @@ struct mica__program_bundle {
   size_t size;
   const char *text, *facts;
   size_t fact_bytes;
-  member *members; /* by key */
+  member *members; /* sorted by key */
   size_t count;
-  offer *offers; /* by kernel */
+  offer *offers; /* sorted by kernel */
   size_t offer_count, offer_room;
 };
 
-/* Sorts members and offers: a hash comes first in both. */
+/* Compares two members or two offers. Both structs begin with the hash to sort by. */
 static int by_hash(const void *a, const void *b) {
   const mica__hash *x = a, *y = b;
   if (x->high != y->high) return x->high < y->high ? -1 : 1;
@@ -58,7 +58,7 @@ void mica__program_bundle_close(mica__program_bundle *bundle) {
   free(bundle);
 }
 
-/* The checksum of the rest of the header, of both texts, and of the rows. */
+/* The checksum of the header's fields after the checksum, of both texts, and of the rows. */
 static mica__hash checksum_of(const header *h, const void *texts, const void *rows) {
   const size_t after = offsetof(header, checksum) + sizeof h->checksum;
   mica__hash sum = mica__hash_bytes((mica__hash){0}, (const char *)h + after, sizeof *h - after);

@@ -1,8 +1,10 @@
-/* runtime/program_bundle.h: one device's compiled programs in one file (mica/bundle.h).
+/* runtime/program_bundle.h: one device's compiled programs in one file (mica/bundle.h). The file has, in this order:
  *
- * The file has a header with a checksum of what follows; the first lines of the programs' keys (version of Mica,
- * platform, device, driver); the facts of the tuning file (tuning.h); the key and size of each program; and the
- * programs, each as a file of the disk cache (program_file.h). */
+ *   a header with a checksum of the next three parts
+ *   the first lines of the programs' keys: version of Mica, platform, device, driver
+ *   the text of the tuning file (tuning.h)
+ *   the key and the size of each program
+ *   the programs, each as a file of the disk cache (program_file.h) */
 #ifndef MICA_RUNTIME_PROGRAM_BUNDLE_H
 #define MICA_RUNTIME_PROGRAM_BUNDLE_H
 
@@ -12,20 +14,24 @@
 
 typedef struct mica__program_bundle mica__program_bundle;
 
-/* Reads a bundle. MICA_E_NOT_FOUND: there is no such file. MICA_E_FORMAT: it is damaged, or does not match its
- * signature. MICA_E_STATE: others could have written it, or a required signature is missing. MICA_E_NOMEM. */
+/* Reads a bundle.
+ *   MICA_E_NOT_FOUND  there is no such file
+ *   MICA_E_FORMAT     the file is damaged, or does not match its signature
+ *   MICA_E_STATE      others could have written the file, or a required signature is missing
+ *   MICA_E_NOMEM      memory is short */
 mica_status mica__program_bundle_open(const char *path, mica__program_bundle **bundle);
-/* Reads the content of a file. The bundle owns data, which is freed also after a failure. */
+/* Makes a bundle from the content of a file. The bundle takes over `data`, and also frees it if this fails. */
 mica_status mica__program_bundle_parse(const char *path, unsigned char *data, size_t size,
                                        mica__program_bundle **bundle);
 void mica__program_bundle_close(mica__program_bundle *bundle);
 
-/* MICA_E_STATE if the bundle is for another version, device or driver; the message names both. */
+/* Checks that the bundle is for this version of Mica and for this device and driver. If not, MICA_E_STATE with a
+ * message that names what the bundle is for, and what is here. */
 mica_status mica__program_bundle_fits(const mica__program_bundle *bundle, const mica_device_info *device);
 const char *mica__program_bundle_path(const mica__program_bundle *bundle);
 /* Copies the device's name, which can be used as a selector. */
 void mica__program_bundle_device(const mica__program_bundle *bundle, char device[MICA_DEVICE_TEXT]);
-/* The text of the tuning file; "" if there is none. */
+/* The bundle's text of a tuning file; "" if it has none. Sets *bytes to the text's length. */
 const char *mica__program_bundle_facts(const mica__program_bundle *bundle, size_t *bytes);
 
 /* Finds the file of a program by its key; false if the bundle lacks it. bundle may be NULL. */
@@ -40,9 +46,9 @@ typedef struct mica__bundle_member {
   size_t size;
 } mica__bundle_member;
 
-/* Gets all programs of a bundle; returns their number. */
+/* Sets *members to all programs of a bundle, in a list that the bundle owns, and returns their number. */
 size_t mica__program_bundle_members(const mica__program_bundle *bundle, const mica__bundle_member **members);
-/* Writes a bundle of at least one program. facts: the text of the tuning file. */
+/* Writes a bundle of at least one program. `facts` is the text of the tuning file. */
 mica_status mica__program_bundle_write(const char *path, const mica_device_info *device, const char *facts,
                                        const mica__bundle_member *members, size_t count);
 

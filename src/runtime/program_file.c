@@ -33,7 +33,7 @@ typedef struct header {
   uint64_t source_bytes; /* with the terminator; 0 if none is kept */
   uint64_t binary_bytes;
   uint64_t used;       /* mica__program_binary.used */
-  mica__hash checksum; /* of all that precedes it, the key, the source and the binary */
+  mica__hash checksum; /* of the fields above, the key's text, the source and the binary */
 } header;
 
 static mica__hash checksum_of(const header *h, const char *key_text, const char *source, const unsigned char *binary) {
@@ -111,7 +111,7 @@ static bool entry_path(char path[PATH_MAX], const char *directory, const char *n
   return n > 0 && n < PATH_MAX;
 }
 
-/* Reads the file of a key; the caller frees *data. path receives the file's path. */
+/* Reads the file of a key; the caller frees *data. Sets `path` to the file's path. */
 static mica_status read_program(const char *directory, mica__hash key, char path[PATH_MAX], unsigned char **data,
                                 size_t *size) {
   char name[MICA__HASH_TEXT];
@@ -126,8 +126,9 @@ mica_status mica__program_file_read(const char *directory, mica__hash key, unsig
   return read_program(directory, key, path, data, size);
 }
 
-/* If status is MICA_OK, sets the file's time of use to now, by which the directory's size is bounded (this fails in a
- * read-only directory). Otherwise frees the data. */
+/* If status is MICA_OK, sets the file's time of use to now; when the cache is too large, the files that were not used
+ * for longest are deleted. Setting the time fails in a read-only directory, which is only logged. If status is an
+ * error, logs it and frees the data. Returns status. */
 static mica_status verified(mica_status status, const char *path, unsigned char *data) {
   if (status == MICA_OK) {
     if (utimensat(AT_FDCWD, path, NULL, 0))
@@ -235,8 +236,8 @@ static void link_kernels(const char *directory, mica__hash key, const char *key_
   unlock_links(lock);
 }
 
-/* Deletes links that point to no program. The lock prevents another process from finding such a link good between the
- * check and the deletion, and keeping it. */
+/* Deletes links that point to no program. Without the lock, another process could store the missing program between the
+ * check and the deletion. It would keep the link, which would then be deleted. */
 static void sweep_links(const char *directory) {
   char path[PATH_MAX];
   if (!entry_path(path, directory, "", "")) return;

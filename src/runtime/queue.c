@@ -136,7 +136,8 @@ mica_status mica_queue_flush(mica_queue *queue) {
 mica_status mica_queue_finish(mica_queue *queue) {
   MICA_TRY(check_real(queue, "mica_queue_finish"));
   mica_engine *engine = queue->engine;
-  /* Work that is counted has been queued; other threads may queue more during the wait. */
+  /* Work counted in `submitted` has been queued, so the wait includes it. Other threads may queue more during the
+   * wait. */
   pthread_mutex_lock(&queue->lock);
   uint64_t submitted = atomic_load(&queue->submitted);
   pthread_mutex_unlock(&queue->lock);
@@ -159,7 +160,7 @@ bool mica__stamp_is_done(mica_engine *engine, uint64_t stamp) {
   uint64_t id = stamp >> MICA__STAMP_BITS, number = stamp & (((uint64_t)1 << MICA__STAMP_BITS) - 1);
   pthread_mutex_lock(&engine->lock);
   /* With a single in-order queue later work runs after earlier work anyway; mica__queue_create waits when a second
-   * queue is made. A queue that no longer exists had finished. */
+   * queue is made. A queue that no longer exists has finished its work. */
   bool finished = true;
   if (engine->queue_count > 1)
     for (const mica_queue *q = engine->queues; q; q = q->next)

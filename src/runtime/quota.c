@@ -20,14 +20,15 @@ static bool read_line(const char *folder, const char *name, char line[64]) {
   return got;
 }
 
-/* The whole cores that `quota` microseconds of CPU time per `period` amount to; SIZE_MAX if that is not a limit. */
+/* The number of whole cores that `quota` microseconds of CPU time per `period` microseconds are worth, at least 1;
+ * SIZE_MAX if the numbers set no limit. */
 static size_t cores_of(long long quota, long long period) {
   if (quota <= 0 || period <= 0) return SIZE_MAX;
   return quota > period ? (size_t)(quota / period) : 1;
 }
 
-/* The limit that one folder of a control group sets. Version 2: cpu.max holds "QUOTA PERIOD", or "max PERIOD" without a
- * limit. Version 1: two files, with a quota of -1 if there is none. */
+/* The limit that one folder of a control group sets. In version 2, cpu.max holds "QUOTA PERIOD", or "max PERIOD"
+ * without a limit. Version 1 has two files; without a limit, the quota is -1. */
 static size_t limit_of(const char *folder) {
   char quota[64], period[64], *end;
   if (read_line(folder, "cpu.max", quota)) {
@@ -66,9 +67,9 @@ static bool has_cpu(const char *controllers) {
   return false;
 }
 
-/* The limit of one line of /proc/self/cgroup, "NUMBER:CONTROLLERS:GROUP"; version 2 has number 0 and no controllers.
- * Its mount is /sys/fs/cgroup, or `unified` in that folder if version 1 is mounted too. Mounts of version 1 have the
- * controllers' name. */
+/* The limit that follows from one line of /proc/self/cgroup, "NUMBER:CONTROLLERS:GROUP". Version 2 has number 0 and no
+ * controllers. It is mounted at /sys/fs/cgroup, or at the folder `unified` there if version 1 is mounted too. Version 1
+ * is mounted at the folder `cpu` there, or at one with the names of all its controllers, such as `cpu,cpuacct`. */
 static size_t limit_of_line(const char *root, char *line) {
   char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : NULL;
   if (!group) return SIZE_MAX;

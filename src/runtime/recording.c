@@ -25,16 +25,17 @@ typedef struct slot {
   const mica_buffer *placeholder;
   size_t step;
   uint32_t arg;
-  int64_t first; /* in the placeholder */
+  int64_t first; /* index of the first element in the placeholder */
 } slot;
 
-/* Workspace that ops have released while recording may be used again: it is idle if only the recording holds it. */
+/* Workspace of the recording. When the op that asked for it has released it, another op may get it. It is idle if only
+ * the recording and its launches hold references to it. */
 typedef struct scratch {
   mica_buffer *buffer;
   int named; /* number of recorded launches that use it */
 } scratch;
 
-/* A host step, or its second half, and its position. */
+/* The place in the recording where a host step runs. If is_end, the place where only its `end` runs. */
 typedef struct host_entry {
   mica__host_step *step;
   size_t before; /* number of launches before it */
@@ -52,8 +53,8 @@ struct mica__recording {
   size_t scratch_count;
   host_entry *host_steps;
   size_t host_step_count;
-  mica_buffer *counters; /* NULL: no launch has asked for counters */
-  bool keeps;            /* workspaces are placeholders, and listed */
+  mica_buffer *counters; /* NULL until a launch asks for counters */
+  bool keeps;            /* workspaces are placeholders and are added to `kept` */
   mica_buffer **kept;
   size_t kept_count;
 };
@@ -101,7 +102,7 @@ static bool names_placeholder(const mica__arg *arg) {
   return arg->kind == MICA__ARG_BUFFER && arg->value.buffer && arg->value.buffer->placeholder;
 }
 
-/* Notes which arguments of the next step must be bound. */
+/* Adds a slot for each argument of the next step that refers to a placeholder. */
 static mica_status add_slots(mica__recording *recording, const mica__launch *launch) {
   for (uint32_t a = 0; a < launch->arg_count; a++) {
     if (!names_placeholder(&launch->args[a])) continue;
@@ -125,7 +126,7 @@ static void keep(mica__recording *recording, mica_buffer *buffer) {
     if (recording->scratches[i].buffer == buffer) recording->scratches[i].named++;
 }
 
-/* The smallest idle workspace that is large enough; NULL: none. */
+/* The smallest idle workspace that is large enough, or NULL. */
 static mica_buffer *find_scratch(const mica__recording *recording, size_t bytes) {
   mica_buffer *found = NULL;
   for (size_t i = 0; i < recording->scratch_count; i++) {
@@ -224,7 +225,8 @@ mica__recording *mica__recorder_end(mica_queue *recorder) {
   return recording;
 }
 
-/* The step has its own kernel object, but what has run is noted in the shared one. */
+/* Records that the step's kernel ran. The step has its own kernel object, but this is recorded in the kernel that all
+ * steps share. */
 static void note_first_run(step *s) {
   mica__kernel *kernel = s->launch->kernel;
   pthread_mutex_lock(&kernel->lock);

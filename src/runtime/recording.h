@@ -9,7 +9,8 @@ typedef struct mica__recording mica__recording;
 /* A recorder is a queue that records what is submitted to it; transfers on it fail with MICA_E_STATE. End it with
  * mica__recorder_end, not mica_queue_destroy. */
 mica_status mica__recorder_create(mica_engine *engine, mica_queue **recorder);
-/* Makes a recorder that keeps nothing: ops do everything that precedes a launch, but their workspace gets no memory. */
+/* Makes a recorder that stores no launches. Ops do on it everything that they do before a launch, such as compiling
+ * kernels, but their workspace gets no memory. */
 mica_status mica__dry_run_create(mica_engine *engine, mica_queue **recorder);
 bool mica__recorder_is_dry_run(const mica_queue *recorder);
 /* The number of launches recorded so far, and launch i. */
@@ -24,13 +25,15 @@ mica__recorder_mark mica__recorder_position(const mica_queue *recorder);
 
 /* From now on workspaces are placeholders, which get memory when the recording has ended. */
 void mica__recorder_keep(mica_queue *recorder);
-/* Ends mica__recorder_keep. *kept: the *count placeholders made since; the caller destroys them and frees *kept. */
+/* Ends mica__recorder_keep. Sets *kept to the *count placeholders made since then. The caller destroys them and frees
+ * *kept. */
 void mica__recorder_kept(mica_queue *recorder, mica_buffer ***kept, size_t *count);
 
-/* False between mica__recorder_keep and mica__recorder_kept. Otherwise sets *counters to those that were given by
- * mica__recorder_give_counters, or NULL (mica__workspace_counters). */
+/* Sets *counters to the buffer that mica__recorder_give_counters was called with, or to NULL
+ * (mica__workspace_counters). Returns false, and *counters must not be used, between mica__recorder_keep and
+ * mica__recorder_kept. */
 bool mica__recorder_counters(const mica_queue *recorder, mica_buffer **counters);
-/* Gives the recording counters, which it retains. */
+/* Gives a buffer of counters to the recording, which retains it. */
 void mica__recorder_give_counters(mica_queue *recorder, mica_buffer *counters);
 
 /* Ends recording: destroys the recorder and returns its launches, which the caller owns. NULL gives NULL. */
@@ -38,28 +41,29 @@ mica__recording *mica__recorder_end(mica_queue *recorder);
 
 /* Adds a launch that was submitted to the recorder. */
 mica_status mica__recorder_add(mica_queue *recorder, const mica__launch *launch);
-/* Gets idle workspace of this many bytes; the caller gets a handle on it, and the recording keeps one. */
+/* Gets idle workspace of this many bytes. The caller gets a reference to it, and the recording keeps one. */
 mica_status mica__recorder_workspace(mica_queue *recorder, size_t bytes, mica_buffer **workspace);
 
-/* Starts every launch in order. Allocates and builds nothing. Waits only for what host steps read between segments of
- * launches, or for their results if they have two halves (host_step.h); a recording without host steps is one segment.
- * One thread at a time. */
+/* Starts all launches and host steps in order. Allocates and compiles nothing. Waits only at host steps: until their
+ * inputs are on the host or, if a step has a `begin`, in its `end` (host_step.h). Only one thread at a time may replay
+ * a recording. */
 mica_status mica__recording_replay(mica__recording *recording, mica_queue *queue);
-/* Replays from one position to another; host steps in two halves begin and end within that range. */
+/* Replays from one position to another. Host steps that begin in this part also end in it. */
 mica_status mica__recording_replay_part(mica__recording *recording, mica_queue *queue, mica__recorder_mark from,
                                         mica__recorder_mark to);
 size_t mica__recording_host_step_count(const mica__recording *recording);
-/* A host step or one of its halves, in running order. */
+/* An entry of the recording's list of host steps, which is in the order of running: a whole step, or its begin or
+ * end. */
 typedef struct mica__host_entry {
   int32_t number; /* the number that its caller gave the step */
   size_t launches_before;
-  bool is_begin, is_end; /* both false: a step in one go */
+  bool is_begin, is_end; /* both false for a step that only has `run` */
 } mica__host_entry;
 /* Gets entry i; false if there are no more. */
 bool mica__recording_host_entry(const mica__recording *recording, size_t i, mica__host_entry *entry);
 size_t mica__recording_count(const mica__recording *recording);
 const mica__launch *mica__recording_at(const mica__recording *recording, size_t index);
-/* Bytes of the workspace that its launches share. */
+/* Bytes of the workspace that the recording's launches share. */
 size_t mica__recording_workspace(const mica__recording *recording);
 /* Lets every launch and host step that refers to the placeholder use the tensor's memory, from its first element on,
  * until the next call. The tensor's memory is not retained: it must live until the replays that use it are queued.

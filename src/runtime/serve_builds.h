@@ -6,7 +6,7 @@
 #include <mica/device.h>
 
 /* Builds the programs that the process at the other end of the socket asks for, into the engine's cache, and blocks
- * until that end is closed. MICA_E_FORMAT: a message is truncated. MICA_E_INVALID: `socket` is not a socket. */
+ * until that end is closed. MICA_E_FORMAT if a message is truncated, MICA_E_INVALID if `socket` is not a socket. */
 MICA_API MICA_CHECKED mica_status mica__engine_serve_builds(mica_engine *engine, int socket);
 
 #endif

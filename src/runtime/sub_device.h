@@ -4,9 +4,9 @@
 
 #include "runtime/device.h"
 
-/* *is_part: true if the selector names a part. Then *whole is the number of bytes that name the device, *parts the
- * number of parts it is divided into, and *part the index of the part. MICA_E_INVALID if the text after the slash is
- * wrong. */
+/* Sets *is_part to true if the selector names a part of a device. Then also sets *whole to the number of bytes of the
+ * selector that name the device, *parts to the number of parts it is divided into, and *part to the index of the part.
+ * MICA_E_INVALID if the text after the slash is wrong. */
 mica_status mica__sub_device_parse(const char *selector, size_t *whole, uint32_t *parts, uint32_t *part, bool *is_part);
 /* Gets the part; all parts have the same number of compute units. Parts are made once per process and stay. */
 mica_status mica__sub_device_of(const mica__device *whole, uint32_t parts, uint32_t part, mica__device *device);

@@ -26,7 +26,8 @@ static bool is_row_major(mica_shape shape, int64_t count, const int64_t *strides
   return true;
 }
 
-/* Elements from the first to one past the last that the window touches; MICA_E_OVERFLOW if int64_t cannot hold that. */
+/* Sets *extent to the number of elements from the first to the last one that a window of this shape has, including
+ * those that it skips; 0 if it is empty. MICA_E_OVERFLOW if int64_t cannot hold the number. */
 static mica_status window_extent(mica_shape shape, const int64_t *strides, int64_t *extent) {
   int64_t end = 1;
   for (int32_t i = 0; i < shape.rank; i++) {
@@ -44,7 +45,7 @@ static mica_status window_extent(mica_shape shape, const int64_t *strides, int64
   return MICA_OK;
 }
 
-/* Makes every tensor. Retains the buffer; strides NULL means row-major. */
+/* Makes every tensor. Retains the buffer. If strides is NULL, they are row-major. */
 static mica_status tensor_make(mica_buffer *buffer, mica_dtype dtype, mica_shape shape, const int64_t *strides,
                                int64_t first, mica_tensor **out) {
   char text[MICA_SHAPE_TEXT];

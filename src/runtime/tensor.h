@@ -1,4 +1,4 @@
-/* runtime/tensor.h: facts about tensors that ops and plans need, beyond mica/tensor.h. */
+/* runtime/tensor.h: properties of tensors that ops and plans need, beyond mica/tensor.h. */
 #ifndef MICA_RUNTIME_TENSOR_H
 #define MICA_RUNTIME_TENSOR_H
 
@@ -11,14 +11,15 @@
 /* The number of elements between the buffer's start and the tensor's first element. */
 int64_t mica__tensor_first(const mica_tensor *tensor);
 
-/* True if both begin at the same element of the same buffer. */
+/* True if the first elements of a and b are the same element of the same buffer. */
 bool mica__tensor_same_memory(const mica_tensor *a, const mica_tensor *b);
 
-/* True if some byte belongs to elements of both. Exact if both have the same strides, and for contiguous rows, as in
- * views of one matrix. For other combinations of strides it may be true for tensors that only interlace. */
+/* True if a and b share a byte. Exact if both have the same strides, and for contiguous rows, as in views of one
+ * matrix. For other strides it may be true although the tensors share no byte, because their elements lie between one
+ * another. */
 bool mica__tensor_overlaps(const mica_tensor *a, const mica_tensor *b);
 
-/* True if both have the same elements in the same order: equal memory, dtype, shape and strides. */
+/* True if a and b have the same elements in the same order: equal memory, dtype, shape and strides. */
 bool mica__tensor_is_same(const mica_tensor *a, const mica_tensor *b);
 
 /* True if the first element is at a multiple of MICA__TENSOR_ALIGNMENT in the buffer. */
@@ -26,24 +27,26 @@ bool mica__tensor_is_aligned(const mica_tensor *tensor);
 
 /* True if nothing may write to the tensor (mica_buffer_wrap_memory). */
 bool mica__tensor_is_read_only(const mica_tensor *tensor);
-/* MICA_E_INVALID, with the call's name, if nothing may write to the tensor (mica_buffer_wrap_memory). */
+/* MICA_E_INVALID if nothing may write to the tensor (mica_buffer_wrap_memory). The message begins with `call`, and
+ * calls the tensor `name`. */
 mica_status mica__tensor_check_writable(const mica_tensor *tensor, const char *call, const char *name);
 
 /* The tensor's buffer; not retained. */
 mica_buffer *mica__tensor_buffer(const mica_tensor *tensor);
 
-/* A number that differs if something may have written to the tensor's buffer since the last call: a transfer, a launch,
- * or code that was given its memory. Launches of recordings are not noticed: the code that replays one must state what
- * it writes. A value computed from a tensor stays valid as long as the number stays. */
+/* mica__tensor_changes returns a number that changes whenever something may have written to the tensor's buffer: a
+ * transfer, a launch, or code that was given its memory. A value computed from the tensor is valid as long as the
+ * number is the same. Replays of recordings are not counted: the code that replays one must call mica__tensor_changed
+ * for each tensor that the replay writes. */
 uint64_t mica__tensor_changes(const mica_tensor *tensor);
 void mica__tensor_changed(const mica_tensor *tensor);
 
-/* Sets every element of a contiguous tensor to `element` by the driver's own function, for which no kernel must be
- * built. Not on a recorder. */
+/* Sets every element of a contiguous tensor to `element`. Uses a function of the driver, so no kernel has to be built.
+ * MICA_E_STATE on a recorder. */
 mica_status mica__tensor_fill(mica_queue *queue, mica_tensor *tensor, const void *element);
 
-/* Queues a download of all elements. `event`, which belongs to the caller, represents it from now on. mica__queue_flush
- * starts it. */
+/* Queues a download of all elements to `data`, and makes `event`, which the caller owns, the event of this download.
+ * The download may start only after mica__queue_flush. */
 mica_status mica__tensor_download_begin(mica_queue *queue, const mica_tensor *tensor, void *data, mica_event *event);
 /* Starts the queued work. */
 mica_status mica__queue_flush(mica_queue *queue);

@@ -17,7 +17,7 @@ uint32_t mica__texture_slot(mica__texture kind, mica_dtype dtype) {
   return (kind == MICA__TEXTURE_PLANE ? 2u : 0u) + (dtype == MICA_F16 ? 1u : 0u);
 }
 
-/* Pixels of the block. */
+/* The number of pixels in the buffer's block. */
 static uint64_t pixels_of(const mica_buffer *buffer, mica_dtype dtype) {
   return buffer->capacity / (MICA__TEXTURE_ELEMENTS * mica_dtype_size(dtype));
 }
@@ -26,7 +26,7 @@ bool mica__texture_fits(const mica_tensor *tensor, mica__texture kind) {
   const mica_buffer *buffer = tensor->buffer;
   const mica_device_info *device = &buffer->engine->device.info;
   if (tensor->dtype != MICA_F32 && tensor->dtype != MICA_F16) return false;
-  /* Blocks that are not Mica's have no capacity: their owner may use them in other ways. */
+  /* Memory of the caller's has a capacity of 0. It gets no image, because the caller may use it in other ways. */
   if (buffer->placeholder || !buffer->capacity) return false;
   const uint64_t pixels = pixels_of(buffer, tensor->dtype), width = device->texture_width;
   if (kind == MICA__TEXTURE_LINE) return pixels <= device->texture_length;

@@ -1,8 +1,8 @@
-/* runtime/texture.h: images over buffers, which kernels read by a GPU's texture cache.
+/* runtime/texture.h: images over buffers, which kernels read through a GPU's texture cache.
  *
- * An image shares the memory of a buffer's whole block. Its pixels are four adjacent elements of f32 or f16, which a
- * kernel reads as four floats. A buffer keeps its images until its block is returned to the driver, so a weight's image
- * is made once. While a kernel reads an image, nothing may write to its buffer: not even to other elements. */
+ * An image shares the memory of a buffer's whole block. A pixel is four adjacent elements of f32 or f16, which a kernel
+ * reads as four floats. A buffer keeps its images until its block is returned to the driver, so a weight's image is
+ * made once. While a kernel reads an image, nothing may write to its buffer, not even to other elements. */
 #ifndef MICA_RUNTIME_TEXTURE_H
 #define MICA_RUNTIME_TEXTURE_H
 
@@ -18,9 +18,9 @@ typedef enum mica__texture {
 } mica__texture;
 
 #define MICA__TEXTURE_ELEMENTS 4 /* of a pixel */
-#define MICA__TEXTURE_SLOTS 4    /* images that a buffer may have: of either kind and type */
+#define MICA__TEXTURE_SLOTS 4    /* images that a buffer may have: one for each kind and type */
 
-/* True if the device's images are worth a try; for mica__variant.has_instruction. */
+/* True if kernels may use images of this kind on the device. These functions serve as mica__variant.has_instruction. */
 bool mica__has_texture_line(const mica_device_info *device);
 bool mica__has_texture_plane(const mica_device_info *device);
 
@@ -32,7 +32,8 @@ int32_t mica__texture_shift(const mica_device_info *device);
 
 /* The slot of a buffer for the image of a kind and type. */
 uint32_t mica__texture_slot(mica__texture kind, mica_dtype dtype);
-/* Makes the image, which the buffer owns, unless it is there. MICA_E_UNSUPPORTED: the driver cannot make it. */
+/* Makes the buffer's image for this slot, unless it exists. The buffer owns it. MICA_E_UNSUPPORTED if the driver cannot
+ * make it. */
 mica_status mica__texture_prepare(mica_buffer *buffer, uint32_t slot);
 void mica__textures_release(mica_buffer *buffer);
 

@@ -40,8 +40,8 @@ static void count_writing(mica_queue *queue, const mica_tensor *tensor) {
   mica__tensor_changed(tensor);
 }
 
-/* Notes that a blocking command has waited for everything before it. The queue has been locked since that command
- * was counted. */
+/* Records that all submissions so far are finished, after a blocking command. The caller must have held the queue's
+ * lock since it counted that command. */
 static void count_wait(mica_queue *queue) {
   atomic_fetch_add(&queue->engine->stats.host_waits, 1);
   atomic_store(&queue->finished, atomic_load(&queue->submitted));
@@ -107,7 +107,8 @@ static mica_status upload(mica_queue *queue, mica_tensor *tensor, const void *da
   mica_engine *engine = queue->engine;
   bool idle = atomic_load(&queue->finished) == atomic_load(&queue->submitted);
   if (!idle || !engine->device.info.unified_memory) return upload_staged(queue, tensor, data, bytes);
-  /* Shared memory and nothing in flight: copies directly to the destination, without a noticeable wait. */
+  /* Device and host share memory and nothing is in flight, so copying directly to the destination waits hardly at
+   * all. */
   count_writing(queue, tensor);
   MICA_TRY(mica__engine_check(engine,
                               engine->api->EnqueueWriteBuffer(queue->handle, tensor->buffer->memory, CL_TRUE,
@@ -118,7 +119,7 @@ static mica_status upload(mica_queue *queue, mica_tensor *tensor, const void *da
   return MICA_OK;
 }
 
-/* Uploads bools with bytes other than 0 and 1, as a copy in which these become 1. */
+/* Uploads bools that have bytes other than 0 and 1: makes a copy in which these bytes are 1, and uploads that. */
 static mica_status upload_truths(mica_queue *queue, mica_tensor *tensor, const void *data, size_t bytes) {
   void *truths = malloc(bytes);
   if (!truths) return mica__fail_nomem("an upload");
@@ -193,9 +194,12 @@ static mica_status event_create(mica_queue *queue, mica_event **out) {
   return MICA_OK;
 }
 
-/* Passes on the event of a command that was queued, or destroys it after a failure `status`. Flushes the queue, because
- * neither asking the event whether it is done nor another queue's wait for it starts the command. If flushing fails,
- * waits for the queue: nobody will wait for the event, and the caller may free its memory at once. */
+/* If status is MICA_OK, starts the event's command, which was queued, and returns the event in *out. If not, destroys
+ * the event.
+ *
+ * The command is started by flushing the queue. Nothing else would do that: neither a test whether the event is done,
+ * nor a wait for it in another queue. If flushing fails, this waits for the queue, because the caller gets no event to
+ * wait for and may free its memory at once. */
 static mica_status event_start(mica_queue *queue, mica_event *event, mica_status status, mica_event **out) {
   if (status == MICA_OK && event->handle) {
     status = mica__engine_check(queue->engine, queue->engine->api->Flush(queue->handle), "starting a queue");

@@ -48,7 +48,7 @@ static mica_status put(mica__tuning *tuning, const mica__tuning_fact *fact) {
   return MICA_OK;
 }
 
-/* Parses one line without its newline; false if it is not a fact. */
+/* Parses one line without its newline; false if it is not an entry (tuning.h). */
 static bool parse_line(const char *line, size_t n, mica__tuning_fact *fact) {
   const char *fields[4];
   size_t sizes[4], count = 0;
@@ -97,7 +97,7 @@ static bool file_name(const mica_engine *engine, mica__text *path) {
   return !path->failed;
 }
 
-/* Adds the facts of a file; a missing file is not an error. */
+/* Adds the entries of a file; a missing file is not an error. */
 static mica_status merge_file(const char *path, mica__tuning *into) {
   unsigned char *data = NULL;
   size_t size = 0;
@@ -108,7 +108,8 @@ static mica_status merge_file(const char *path, mica__tuning *into) {
   return status;
 }
 
-/* Adds what is already known: facts of the engine's bundle, then those of the file, which are newer. */
+/* Adds the entries of the engine's bundle, then those of the file, which are newer and so replace them. If reading
+ * fails, only logs that. */
 static void merge_known(const mica_engine *engine, mica__tuning *into) {
   mica__text path = {0};
   mica_status status = MICA_OK;
@@ -144,8 +145,8 @@ void mica__tuning_text(const mica_engine *engine, mica__text *out) {
   free(known.facts);
 }
 
-/* Writes the file again: its present content, which another process may have changed, with `fact` added, or removed if
- * `remove`. */
+/* Reads the file, which another process may have changed, adds the entry `fact`, and writes the file again. If
+ * `remove`, removes the entry on the same subject instead. */
 static mica_status store(mica_engine *engine, const mica__tuning_fact *fact, bool remove) {
   mica__text path = {0}, out = {0};
   mica_status status = MICA_OK;
