@@ -1,5 +1,6 @@
-/* task/head/boxes.h: boxes around things in pictures and their classes, by a network that answers at points: boxes.c
- * learns and finds, boxes_score.c tests, boxes_show.c shows. */
+/* task/head/boxes.h: boxes around things in pictures, and their classes. The network predicts a box at each point of
+ * its grids. boxes.c trains and predicts, boxes_score.c computes metrics, boxes_show.c adds boxes to predictions and
+ * reports. */
 #ifndef MICA_TASK_HEAD_BOXES_H
 #define MICA_TASK_HEAD_BOXES_H
 
@@ -43,10 +44,11 @@
 
 extern const mica__head mica__head_boxes;
 
-/* Scores the boxes found in a source, and by_class[] for each class. */
+/* Finds boxes in all pictures of the source and compares them with the true ones. Fills *scores with the means over
+ * classes and by_class[k] with the scores of class k. */
 mica_status mica__boxes_score(mica_run *run, const mica_batch_source *source, mica_box_scores *scores,
                               mica_box_class_scores *by_class);
-/* Members of the head (task/head/boxes_score.c and boxes_show.c). */
+/* Functions that mica__head_boxes points to (in boxes_score.c and boxes_show.c). */
 mica_status mica__boxes_evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *metrics);
 mica_status mica__boxes_section(mica_run *run, mica_report *report, const mica__sample *sample, const float *found,
                                 const mica_run_input *given);

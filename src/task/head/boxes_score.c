@@ -9,12 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The most classes whose scores are metrics of their own. */
+/* If there are at most this many classes, each class has a metric of its own. */
 #define MOST_NAMED 20
 
 MICA__FACTS(boxes, BOXES_FACTS, 3);
 
-/* The columns of a batch with the true answers, downloaded; missing ones stay NULL, except for sizes. */
+/* The true answers of a batch, downloaded. A column that the batch lacks stays NULL. `sizes` is always filled if the
+ * batch has a column of boxes. */
 typedef mica__batch_boxes truths;
 
 static void free_truths(truths *t) {
@@ -25,8 +26,8 @@ static void free_truths(truths *t) {
   free(t->sizes);
 }
 
-/* Downloads a column that has `width` elements per picture. *out stays NULL if there is no such column. One of
- * another type or size only happens to have the same name. */
+/* Downloads a column that has `width` elements per picture; the caller frees *out. *out stays NULL if there is no
+ * column of that name, or if that column has another type or size and so another meaning. */
 static mica_status take_column(mica_run *run, const mica_batch *batch, const char *name, mica_dtype dtype,
                                int64_t width, void *out) {
   const mica_tensor *tensor = mica__batch_find(batch, name);
@@ -50,7 +51,7 @@ static mica_status take_truths(mica_run *run, const mica_batch *batch, truths *t
   MICA_TRY(take_column(run, batch, "area", MICA_F32, t->rows, &t->areas));
   MICA_TRY(take_column(run, batch, "size", MICA_I32, 2, &t->sizes));
   if (t->sizes) return MICA_OK;
-  /* Pictures that fill their frames. */
+  /* Without the column "size", each picture is taken to fill the network's input. */
   t->sizes = malloc((size_t)batch->count * 2 * sizeof *t->sizes + 1);
   for (int64_t i = 0; t->sizes && i < batch->count; i++) {
     t->sizes[2 * i] = (int32_t)facts.input.list[2];

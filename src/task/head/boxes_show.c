@@ -20,16 +20,16 @@ MICA__FACTS(boxes, BOXES_FACTS, 3);
 
 /* --- boxes of a picture --- */
 
-/* How many numbers a box has: its four sides, its score and, if boxes are tracked, the id of its track. */
+/* Number of values per box: four sides, the score and, if boxes are tracked, the id of the track. */
 #define PLAIN_NUMBERS 5
 #define TRACKED_NUMBERS 6
 /* Boxes with a side of this length or less, in pixels, are left out: a tracker needs an area. */
 #define THIN 1e-6
 
-/* Boxes in pixels of the picture, with their names, whose score is at least `least`. */
+/* The boxes of a picture whose score is at least `least`, in pixels of the picture, with the names of their classes. */
 typedef struct shown {
   double least;
-  size_t count, columns; /* columns: numbers of a box */
+  size_t count, columns; /* columns: numbers per box */
   double numbers[TRACKED_NUMBERS * MICA__BOXES_MOST];
   const char *names[MICA__BOXES_MOST];
   int32_t classes[MICA__BOXES_MOST];
@@ -56,7 +56,7 @@ static void take_shown(const mica_run *run, const mica__sample *sample, const fl
   }
 }
 
-/* Gives each box the id of its track, or NaN. */
+/* Gives each box the id of its track, or NaN if it belongs to no track. */
 static mica_status track(mica_tracker *tracker, shown *s) {
   double boxes[4 * MICA__BOXES_MOST];
   int64_t ids[MICA__BOXES_MOST];
@@ -74,7 +74,7 @@ static const uint8_t *colour_of(const shown *s, size_t i) {
   return isfinite(id) ? mica__paint_colour((size_t)id) : grey;
 }
 
-/* "19 RBC, 1 WBC" */
+/* Writes how many boxes of each class there are: "19 RBC, 1 WBC". */
 static mica_status describe(const mica_run *run, const shown *s, mica__text *text) {
   const mica__fact_texts classes = facts_of(run).classes;
   for (size_t k = 0; k < classes.count; k++) {
@@ -99,7 +99,7 @@ static mica_status add_boxes(mica_report *report, const shown *s, const char *te
   return mica_report_add(report, &boxes);
 }
 
-/* The picture with its boxes drawn. */
+/* Adds the picture with the boxes drawn into it. */
 static mica_status add_drawn(mica_report *report, const mica__sample *sample, const shown *s, const char *text) {
   const int64_t height = sample->shape.dim[1], width = sample->shape.dim[2], side = width < height ? width : height;
   uint8_t *planes = malloc((size_t)(3 * height * width));
@@ -114,7 +114,8 @@ static mica_status add_drawn(mica_report *report, const mica__sample *sample, co
   return status;
 }
 
-/* Adds the boxes of a sample, with ids if there is a tracker; drawn: draws them in a picture of their own. */
+/* Adds the boxes of a sample, with ids if there is a tracker. If `drawn`, adds a copy of the picture with the boxes
+ * painted in; otherwise the item with the boxes holds the picture itself. */
 static mica_status show(mica_run *run, mica_report *report, const mica__sample *sample, const float *found,
                         double least, mica_tracker *tracker, bool drawn) {
   shown *s = malloc(sizeof *s);

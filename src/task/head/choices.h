@@ -1,4 +1,5 @@
-/* task/head/choices.h: one class per sample, or several labels if the data have several (the fact "several"). */
+/* task/head/choices.h: one class per sample, or several labels if the data have several (the stored value
+ * "several"). */
 #ifndef MICA_TASK_HEAD_CHOICES_H
 #define MICA_TASK_HEAD_CHOICES_H
 

@@ -112,10 +112,11 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
 
 /* --- metrics --- */
 
-/* The most classes whose F1 is a metric of its own. */
+/* If there are at most this many classes, the F1 of each class can be a metric of its own. */
 #define NAMED_CLASSES 20
 
-/* Adds the mean F1 and, if it is the metric that is watched, the F1 of each class, else mean precision and recall. */
+/* Adds the mean F1. If f1 is the task's first metric (training keeps the weights that are best by it), adds the F1 of
+ * each class too, but only if there are at most NAMED_CLASSES. Otherwise adds mean precision and mean recall. */
 static mica_status add_scores(const mica_run *run, const mica_class_scores *mean, const mica_class_scores *scores,
                               mica_metrics *m) {
   const mica__fact_texts classes = facts_of(run).classes;
@@ -168,7 +169,7 @@ static mica_status section(mica_run *run, mica_report *report, const mica__sampl
 typedef struct mistakes {
   mica__mistake list[MICA__MISTAKES];
   size_t count;
-  uint64_t at; /* the sample that is visited */
+  uint64_t at; /* index of the next sample to visit */
 } mistakes;
 
 static mica_status find_mistake(mica_run *run, const mica__sample *sample, const float *shares, void *user) {

@@ -1,5 +1,6 @@
-/* task/head/classes.h: one class per sample. It measures the metrics that the task's row names: f1 together with mean
- * precision and recall or, if it is the first, with the F1 of each class; top_5 if there are more than five classes. */
+/* task/head/classes.h: one class per sample. The head computes the metrics that the task's row lists. If f1 is the
+ * first metric in that list, the F1 of each class is added; otherwise mean precision and mean recall are added. top_5
+ * needs more than five classes. */
 #ifndef MICA_TASK_HEAD_CLASSES_H
 #define MICA_TASK_HEAD_CLASSES_H
 
@@ -7,7 +8,7 @@
 #include "run/composed.h"
 #include "run/fact_fields.h"
 
-/* A choice of CLASS_LOSS_SETTINGS. */
+/* Name i of the setting "loss"; NULL after the last. */
 const char *mica__class_loss_at(size_t i);
 
 #define CLASS_LOSS_SETTINGS(X, S)                                                                                      \

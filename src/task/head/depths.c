@@ -1,5 +1,5 @@
-/* The depth of each pixel: losses and metrics over the pixels whose depth is known. The network answers with the
- * logarithm of the depth divided by the run's usual depth, so depths are above 0. */
+/* The depth of each pixel: losses and metrics over the pixels whose depth is known. The network predicts log(depth /
+ * usual depth), so that depths are above 0. The usual depth is the geometric mean of the training data's depths. */
 #include "task/head/depths.h"
 #include "data/annotation/depth_map.h"
 #include "data/dataset.h"
@@ -46,9 +46,9 @@ static int64_t outputs(const mica_run *run) {
 
 /* --- preparation --- */
 
-/* The known depths of maps. */
+/* A summary of the known depths in some maps. */
 typedef struct known_depths {
-  double least, most, logs, count, pixels; /* logs: sum of logarithms; count: known depths; pixels: all */
+  double least, most, logs, count, pixels; /* logs: sum of logarithms; count: known depths; pixels: all pixels */
 } known_depths;
 
 static void add_known(known_depths *k, const float *depths, size_t pixels) {
@@ -62,7 +62,8 @@ static void add_known(known_depths *k, const float *depths, size_t pixels) {
   k->pixels += (double)pixels;
 }
 
-/* Reads at most READ_MAPS maps. */
+/* Sums up the known depths of at most READ_MAPS maps, evenly spaced in the training data. Fails if no pixel
+ * has a depth. */
 static mica_status find_known(mica_run *run, const mica_column *label, known_depths *k) {
   const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
   const uint64_t all = mica_dataset_count(data), count = all < READ_MAPS ? all : READ_MAPS;
@@ -118,8 +119,9 @@ static mica_value mean_of(mica_value sum, mica_value count) {
   return mica_div(sum, mica_maximum(count, mica_full_like(count, 1e-6)));
 }
 
-/* Eigen et al. 2014 for each picture, g = log of predicted / true depth: mean g^2 - share (mean g)^2. Pictures count
- * alike; *count is the number of those with a known pixel. */
+/* The scale-invariant loss of Eigen et al. 2014. With g = log(predicted depth / true depth), the loss of a picture is
+ * mean(g^2) - share * mean(g)^2 over its known pixels. All pictures have the same weight; *count is the number of
+ * pictures with a known pixel. */
 static mica_value silog(mica_value g, mica_value known, double share, mica_value *count) {
   const mica_axes sides = MICA_AXES(1, 2);
   mica_value pixels = mica_sum(known, sides, false);
@@ -129,8 +131,11 @@ static mica_value silog(mica_value g, mica_value known, double share, mica_value
   return mean_of(sum_all(mica_sub(squares, mica_affine(mica_square(mean), share, 0))), *count);
 }
 
-/* The loss that the setting "loss" chooses. depth and y: predicted and true depths, y 0 where unknown; g: the
- * difference of their logarithms, 0 where y is unknown. *count: what the loss is a mean over, pixels or pictures. */
+/* The loss that the setting "loss" chooses.
+ * depth: the predicted depths
+ * y: the true depths; 0 where unknown
+ * g: the logarithm of predicted depth / true depth; 0 where the true depth is unknown
+ * *count: the number of pixels or pictures over which the loss is a mean */
 static mica_value loss_of(const mica_run *run, mica_value depth, mica_value y, mica_value g, mica_value known,
                           mica_value *count) {
   const mica__depths_settings s = settings_of(run);
@@ -193,7 +198,8 @@ static mica_status add_picture(mica_run *run, const mica__sample *sample, const 
   return MICA_OK;
 }
 
-/* If pictures come in tiles, their joined depths are measured. */
+/* If the input cuts pictures into tiles, computes all metrics again from whole pictures, whose tiles are joined.
+ * Otherwise only the RMSE is missing, and it is computed from the sums over all batches. */
 static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
   double sums[2] = {0}, scores[3];
   tally t = {.pictures = 0};

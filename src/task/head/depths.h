@@ -1,5 +1,5 @@
-/* task/head/depths.h: the depth of each pixel, learned from pictures with depth maps: depths.c learns, depths_show.c
- * shows. */
+/* task/head/depths.h: the depth of each pixel, learned from pictures with depth maps. depths.c has the losses and the
+ * metrics; depths_show.c adds depths to predictions and reports. */
 #ifndef MICA_TASK_HEAD_DEPTHS_H
 #define MICA_TASK_HEAD_DEPTHS_H
 
@@ -8,7 +8,7 @@
 #include "run/fact_fields.h"
 #include "run/setting_fields.h"
 
-/* A choice of DEPTHS_SETTINGS. */
+/* Name i of the setting "loss"; NULL after the last. */
 const char *mica__depths_loss_at(size_t i);
 
 #define DEPTHS_SETTINGS(X, S)                                                                                          \
@@ -42,7 +42,7 @@ const char *mica__depths_loss_at(size_t i);
 
 extern const mica__head mica__head_depths;
 
-/* Members of the head (task/head/depths_show.c). */
+/* Functions that mica__head_depths points to (in depths_show.c). */
 mica_status mica__depths_section(mica_run *run, mica_report *report, const mica__sample *sample, const float *depths,
                                  const mica_run_input *given);
 mica_status mica__depths_report(mica_run *run, mica_report *report);

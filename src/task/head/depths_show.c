@@ -14,7 +14,7 @@
 MICA__SETTINGS_STRUCT(depths, DEPTHS_SETTINGS);
 MICA__SETTINGS(depths, DEPTHS_SETTINGS);
 
-/* Larger pictures of a report are thinned to this side. */
+/* The longest side of a report's pictures, in pixels. Of a larger picture, only every k-th row and column is shown. */
 #define LARGEST_SHOWN 512
 
 static size_t pixels_of(const mica__sample *s) { return (size_t)(s->shape.dim[1] * s->shape.dim[2]); }
@@ -51,7 +51,7 @@ static mica_status add_file(mica_report *report, const char *ending, const uint8
   return mica_report_add(report, &item);
 }
 
-/* Adds files with the depths: one like the depth maps that training reads, and one of numbers. */
+/* Adds two files with the depths: a PNG like the depth maps that training reads, and an array of numbers (.npy). */
 static mica_status add_files(const mica_run *run, mica_report *report, const mica__sample *sample,
                              const float *depths) {
   const int64_t height = sample->shape.dim[1], width = sample->shape.dim[2];
@@ -93,7 +93,7 @@ mica_status mica__depths_section(mica_run *run, mica_report *p, const mica__samp
 
 typedef struct showing {
   mica_report *report;
-  uint64_t at; /* the sample that is visited */
+  uint64_t at; /* index of the next sample to visit */
 } showing;
 
 static mica_status add_input(mica_report *report, const char *name, const mica__sample *sample) {

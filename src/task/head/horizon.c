@@ -1,4 +1,5 @@
-/* The next values of series: absolute errors, beside the errors of repeating the last value and the last season. */
+/* Forecasts the next values of series. The metrics are absolute errors, beside the errors of two naive forecasts: the
+ * last value repeated, and the last season repeated. */
 #include "task/head/horizon.h"
 #include "run/fields.h"
 #include "run/run.h"
@@ -27,8 +28,8 @@ static int64_t outputs(const mica_run *run) {
 
 /* --- the step --- */
 
-/* What turns an error of each target into the user's units: its scale; for `mase` divided by the mean change over a
- * season. */
+/* One factor per target, which converts an error to the user's units: the target's scale. For `mase` the factor is also
+ * divided by the target's mean change over a season. */
 static mica_value factors(const mica__horizon_facts *facts, mica_graph *graph, bool mase) {
   const int64_t targets = targets_of(facts);
   float *numbers = malloc((size_t)targets * sizeof *numbers);
@@ -65,7 +66,8 @@ static void add_metrics(const mica_run *run, mica_value z, mica_value y, mica_va
   out->metrics[count] = (mica_metric){.name = "squares", .sum = mica_concat(sums, 2, 0)};
 }
 
-/* (N, horizon, targets): changes since the last value, in units of each series' scale. */
+/* Reshapes the network's output to (N, horizon, targets): changes since the last value, in units of each series'
+ * scale. */
 static mica_value steps(const mica_run *run, mica_value z) {
   const mica__horizon_facts facts = facts_of(run);
   return mica_reshape(z, MICA_SHAPE(MICA_DYNAMIC, (int64_t)facts.horizon, targets_of(&facts)));
@@ -79,7 +81,7 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
   if (!mica_batch_has(batch, "target") || !z.graph) return;
   mica_value y = mica_batch_value(batch, "target"), known = mica_batch_value(batch, "known");
   mica_value weight = total(known), errors = total(mica_mul(mica_abs(mica_sub(z, y)), known));
-  /* If all answers of a batch are empty, its loss is 0. */
+  /* If a batch has no known answer, its loss is 0. */
   out->loss = mica_div(errors, mica_maximum(weight, mica_full_like(weight, 1e-6)));
   out->weight = weight;
   add_metrics(run, z, y, training ? y : mica_batch_value(batch, "season"), known, training, out);

@@ -1,11 +1,11 @@
-/* task/head/horizon.h: the next values of series, in several rows at once. Columns: "target", "known" (0: an empty
- * cell) and "season" (the seasonal forecast). */
+/* task/head/horizon.h: forecasts the next `horizon` rows of time series, all at once. It reads the columns "target",
+ * "known" (0: an empty cell) and "season" (the seasonal forecast). */
 #ifndef MICA_TASK_HEAD_HORIZON_H
 #define MICA_TASK_HEAD_HORIZON_H
 
 #include "run/composed.h"
 
-/* The input sets these facts; the head reads them. */
+/* The task's input stores these values with the run (run/facts.h); its head reads them. */
 #define HORIZON_FACTS(X, S)                                                                                            \
   X(S, TEXTS, series, .needed = true)                                                                                  \
   X(S, NUMBER, targets, .needed = true)                                                                                \
@@ -31,7 +31,7 @@
 
 extern const mica__head mica__head_horizon;
 
-/* Members of the head (task/head/horizon_show.c). */
+/* Functions that mica__head_horizon points to (in horizon_show.c). */
 mica_status mica__horizon_section(mica_run *run, mica_report *report, const mica__sample *sample, const float *outputs,
                                   const mica_run_input *given);
 /* Adds to a report the errors per step, beside the errors of repeating the last value and the last season, and the

@@ -14,7 +14,8 @@
 
 MICA__FACTS(horizon, HORIZON_FACTS, 0);
 
-/* A number of a sample's outputs in the user's units; NaN for a series that has no earlier value. */
+/* Converts output `at` of a sample to the user's units: last value + output * scale. NaN if the series has no earlier
+ * value. */
 static double value_of(const mica__horizon_facts *facts, const mica__sample *sample, const float *outputs, size_t at) {
   const size_t k = at % (size_t)facts->targets;
   const double last = sample->ahead->last[k];
@@ -23,7 +24,8 @@ static double value_of(const mica__horizon_facts *facts, const mica__sample *sam
 
 /* --- predictions --- */
 
-/* Names and numbers of a table of forecasts: a row per step and a column per series, followed by the actual values. */
+/* A table of forecasts: one row per step, one column per series. If the actual values are known, a column per series
+ * with them follows. */
 typedef struct table {
   size_t columns;
   double *numbers;
@@ -71,15 +73,15 @@ mica_status mica__horizon_section(mica_run *run, mica_report *report, const mica
 
 /* --- the report --- */
 
-/* What a report shows for each series: the mean absolute error per step of the network, of repeating the last value,
- * and of repeating the last season; and a curve of forecasts beside the true values, made from every `horizon`-th
- * sample. */
+/* What a report shows for each series. First, the mean absolute error per step of the network, of repeating the last
+ * value, and of repeating the last season. Second, a curve of forecasts beside the true values, made from every
+ * `horizon`-th sample. */
 typedef struct shown {
   mica__horizon_facts facts;
   size_t horizon, targets, series;
-  double *sums, *counts; /* (series, horizon, 3) errors as above; (series, horizon) */
+  double *sums, *counts; /* sums: (series, horizon, 3), of the three errors; counts: (series, horizon) */
   double *curve;         /* (series, most, horizon, 4): row, truth, forecast, season */
-  size_t most, samples;  /* the most forecasts of a curve; samples so far */
+  size_t most, samples;  /* most: forecasts per curve; samples: number of samples seen so far */
 } shown;
 
 static void add_errors(shown *s, const mica__sample *sample, const float *outputs, size_t k) {

@@ -62,8 +62,8 @@ static mica_status note_classes(mica_run *run, const mica_column *label) {
   return mica__run_note(run, "classes", (const char *const *)ids->names, ids->trained);
 }
 
-/* Refuses batches that are too small for GE2E or triplets, and remarks that many would teach nothing: without two
- * samples of one class and one of another, the loss is 0. */
+/* Refuses a batch that is too small for GE2E or the triplet loss. Adds a remark if about half of the batches or more
+ * would teach nothing: the loss is 0 unless a batch has two samples of one class and one of another. */
 static mica_status check_batch(mica_run *run) {
   const char *loss = mica__identity_loss_at((size_t)settings_of(run).loss);
   const int64_t batch = mica__common_settings_of(run).batch, ranks = mica__run_replicas(run);
@@ -110,7 +110,7 @@ static mica_status fits(const mica_run *run, const mica_dataset *data, const mic
 
 /* --- the step --- */
 
-/* Rows of length 1, f32. */
+/* x as f32, with each row divided by its Euclidean length. */
 static mica_value normed(mica_value x) {
   if (!x.graph) return x;
   x = mica_cast(x, MICA_F32);
@@ -155,7 +155,7 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
   mica_value losses =
       training && settings.loss == GE2E ? ge2e(nn, run, e, y, &counts) : mica_triplet(e, y, settings.margin, &counts);
   if (!losses.graph) return;
-  /* If all triplets of a batch are right, or no two samples have one class, its loss is 0. */
+  /* If all triplets of a batch are right, or no two samples have the same class, the loss is 0. */
   mica_value number = mica_sum(counts, MICA_ALL_AXES, false);
   out->loss = mica_div(mica_sum(losses, MICA_ALL_AXES, false), mica_maximum(number, mica_full_like(number, 1)));
 }

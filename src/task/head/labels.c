@@ -77,7 +77,7 @@ static mica_status report(mica_run *run, mica_report *r) {
 
 /* --- predictions --- */
 
-/* Adds the share of each label of a sample, which labels are predicted, and which are true (NaN: unknown). */
+/* Adds the probability of each label of a sample, which labels are predicted, and which are true (NaN: unknown). */
 static mica_status add_labels(const mica_run *run, mica_report *report, const float *shares, const double *truths,
                               double threshold) {
   const size_t labels = count_of(run);
@@ -104,7 +104,7 @@ static mica_status add_labels(const mica_run *run, mica_report *report, const fl
 
 static bool suits(const mica_column *label) { return label->kind == MICA_COLUMN_KIND_CLASSES; }
 
-/* Says that a column of numbers is no label, and names the first number that is neither 0 nor 1. */
+/* Fails because a column of numbers is not a label. The message names the first number that is neither 0 nor 1. */
 static mica_status fail_numbers(const mica_run *run) {
   const mica__schema *schema = run->parts->whole->store->schema;
   for (size_t i = 0; schema && i < schema->count; i++) {
@@ -128,7 +128,7 @@ static mica_status prepare(mica_run *run, const mica_column *label) {
   return mica__run_note_classes(run, label);
 }
 
-/* If the data have labels, there is one for each class of the run. */
+/* Data without labels fit. Data with labels must have one for each class of the run. */
 static mica_status fits(const mica_run *run, const mica_dataset *data, const mica_column *label) {
   const long long wants = (long long)count_of(run);
   if (!label || (suits(label) && label->classes == wants)) return MICA_OK;

@@ -1,4 +1,4 @@
-/* task/head/labels.h: several labels per sample (the fact "several"), each present or absent. */
+/* task/head/labels.h: several labels per sample (the stored value "several" is 1), each present or absent. */
 #ifndef MICA_TASK_HEAD_LABELS_H
 #define MICA_TASK_HEAD_LABELS_H
 
@@ -6,7 +6,7 @@
 #include "run/fact_fields.h"
 #include "task/head/classes.h"
 
-/* A label is predicted if its share is above this, unless the caller sets another limit. */
+/* A label is predicted if its probability is above this, unless the caller sets another limit. */
 #define MICA__LABEL_THRESHOLD 0.5
 
 #define LABELS_FACTS(X, S)                                                                                             \

@@ -1,4 +1,4 @@
-/* Texts, letter by letter: the loss, and the share of wrong letters. */
+/* Learns texts letter by letter, and measures the shares of wrong words and letters. */
 #include "task/head/letters.h"
 #include "networks/recogniser.h"
 #include "run/columns/columns.h"
@@ -21,7 +21,7 @@ static bool suits(const mica_column *label) { return label->kind == MICA_COLUMN_
 
 /* --- the step --- */
 
-/* Code points (N, S) as classes. */
+/* Converts code points (N, S) to indices of classes. Returns a null value if the letters of the run cannot be read. */
 static mica_value classes_of(const mica_run *run, mica_value tokens) {
   int32_t *letters = NULL;
   if (mica__letters_read(run, &letters) != MICA_OK) return (mica_value){0};
@@ -30,7 +30,8 @@ static mica_value classes_of(const mica_run *run, mica_value tokens) {
   return classes;
 }
 
-/* Logits (N, T, C) in steps; only the first steps[n] of recording n count, and all recordings have equal weight. */
+/* What a student learns from its teacher: the logits z (N, T, C), one class per step. Only the first steps[n] steps of
+ * recording n have a weight; the weights of each recording sum to 1. */
 static mica_answer answer_of(mica_value z, mica_value steps) {
   const mica_shape one_each = MICA_SHAPE(MICA_DYNAMIC);
   mica_value each = mica_unsqueeze(mica_cast(steps, MICA_F32), MICA_AXES(1));
@@ -65,11 +66,11 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
 
 /* --- error rates --- */
 
-/* The answers to a batch, and the right ones. */
+/* The network's output for a batch, and the true texts, downloaded. */
 typedef struct scored {
   float *scores; /* (n, steps, classes) */
   int32_t *counts, *letters, *lengths;
-  int64_t steps, most; /* most: letters of a row */
+  int64_t steps, most; /* steps: steps per row of scores; most: code points per row of letters */
 } scored;
 
 static mica_status download(mica_run *run, const mica_tensor *tensor, void **data, int64_t *columns) {

@@ -1,5 +1,5 @@
-/* task/head/letters.h: texts, letter by letter, from networks that answer in steps: connectionist temporal
- * classification (Graves et al. 2006) of the column "tokens", which holds code points. */
+/* task/head/letters.h: learns texts letter by letter with a network that scores all letters at each time step. The loss
+ * is connectionist temporal classification (Graves et al. 2006). The column "tokens" holds the text's code points. */
 #ifndef MICA_TASK_HEAD_LETTERS_H
 #define MICA_TASK_HEAD_LETTERS_H
 
@@ -24,23 +24,26 @@
 
 extern const mica__head mica__head_letters;
 
-/* How to find labels in scores: *search as mica_ctc_beam takes it, from the run's setting unless the caller gives one;
- * its text model is *model, which the caller destroys. If *wanted is false, the best label of each step is taken. */
+/* Prepares the search for labels in scores.
+ * search: receives the arguments for mica_ctc_beam; the beam is how->beam or, if that is 0, the run's setting
+ * model: receives the text model that *search uses, which the caller destroys; unchanged if there is no text model
+ * wanted: receives true for a beam search, or false to take the best label of each step */
 mica_status mica__letters_search(const mica_run *run, const mica_text_search *how, mica_ctc_beam_config *search,
                                  mica_text_model **model, bool *wanted);
-/* The task state of a run that mica_run_search sets. */
+/* The run's task_state: how to search for texts, as mica_run_search set it. */
 typedef struct mica__letters_decoding {
-  mica_ctc_beam_config search; /* beam 0: by the setting */
-  mica_text_model *model;      /* the user of `search`; NULL: none */
+  mica_ctc_beam_config search; /* beam 0: the setting of the run decides */
+  mica_text_model *model;      /* the text model that `search` uses; NULL if none */
 } mica__letters_decoding;
 
-/* Members of a row (mica__task_row): keeps a search for the run, frees it, and transcribes the first sample. */
+/* Functions for mica__task_row: set_search stores a search in the run, close frees it, and answers transcribes the
+ * first sample. */
 mica_status mica__letters_set_search(mica_run *run, const mica_text_search *how);
 void mica__letters_close(mica_run *run);
 mica_status mica__letters_answers(mica_run *run);
 
-/* A text found in scores (steps, classes), its labels and the step of each; -1 if a beam found it. Must be freed, also
- * after a failure. */
+/* The text found in scores (steps, classes), its labels and the step of each label. With beam search the steps are
+ * unknown, -1. The caller frees it with mica__heard_free, even after a failure. */
 typedef struct mica__heard {
   int32_t *labels, *at;
   int64_t count;
@@ -49,7 +52,7 @@ typedef struct mica__heard {
 mica_status mica__letters_hear(const mica_run *run, const float *scores, int64_t steps, mica__heard *heard);
 void mica__heard_free(mica__heard *heard);
 
-/* Members of the head (task/head/letters_show.c). */
+/* Functions that mica__head_letters points to (in letters_show.c). */
 mica_status mica__letters_section(mica_run *run, mica_report *report, const mica__sample *sample, const float *outputs,
                                   const mica_run_input *given);
 mica_status mica__letters_report(mica_run *run, mica_report *report);

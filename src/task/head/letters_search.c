@@ -1,4 +1,4 @@
-/* How to search for texts in the scores of letters. */
+/* Chooses and stores the search for texts in the scores of letters. */
 #include "run/fields.h"
 #include "run/letters.h"
 #include "run/run.h"

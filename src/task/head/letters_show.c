@@ -19,7 +19,9 @@ MICA__SETTINGS(letters, LETTERS_SETTINGS);
 
 /* --- one sample --- */
 
-/* The labels in a recording's scores (steps, classes); `at` (may be NULL) receives the step of each, -1 from a beam. */
+/* Finds the labels in a recording's scores (steps, classes) by beam search or, without a beam and a text model,
+ * greedily. `labels` and `at` have room for `steps` elements. `at` (may be NULL) receives the step of each label, or -1
+ * with beam search. */
 static mica_status decode(const mica_run *run, const float *scores, int64_t steps, int32_t *labels, int32_t *at,
                           int64_t *count) {
   const int64_t classes = mica__letters_classes(run);
@@ -92,7 +94,7 @@ typedef struct judged {
   mica_shape shape;
 } judged;
 
-/* By falling edits. */
+/* The tested samples, those with the most edits first. */
 typedef struct judging {
   judged *list;
   size_t count, room;
@@ -106,7 +108,7 @@ static void free_judged(judged *j) {
   *j = (judged){0};
 }
 
-/* "3 at 0.42 s, ..." */
+/* Writes each letter and its time: "3 0.42 s, 7 0.61 s". */
 static mica_status write_alignment(const mica_run *run, const mica__steps *t, const mica__heard *h, mica__text *text) {
   mica__text_add(text, "");
   for (int64_t k = 0; k < h->count; k++) {
@@ -129,7 +131,7 @@ static mica_status draw(const mica__sample *sample, const mica__heard *h, judged
   memcpy(j->planes, sample->pixels, (size_t)(high * wide));
   j->shape = sample->shape;
   for (int64_t k = 0; k < h->count; k++) {
-    /* The middle of what the step covers. */
+    /* The column of the picture at the middle of the step's window. */
     const int64_t x = h->at[k] < 0 ? wide : (h->at[k] * t->apart + t->middle) / t->column;
     for (int64_t y = 0; x < wide && y < high; y++) j->planes[y * wide + x] = 255;
   }
@@ -149,7 +151,8 @@ static mica_status fill_judged(const mica_run *run, const mica__sample *sample, 
   return status == MICA_OK ? draw(sample, h, j) : status;
 }
 
-/* Inserts a sample into the list, which begins with the most edits, after the samples with the same number of them. */
+/* Inserts a sample into the list, which is sorted by descending number of edits, after samples with an equal number.
+ * Only the first SHOWN samples keep a picture. */
 static mica_status judge(mica_run *run, const mica__sample *sample, const float *outputs, void *user) {
   judging *all = user;
   mica_text_errors errors = {0};

@@ -1,4 +1,4 @@
-/* The token after each token: the loss, and the loss of a whole text. */
+/* Learns to predict, after each token of a text, the next one. Measures how well a whole text is predicted. */
 #include "task/head/next_token.h"
 #include "data/dataset.h"
 #include "run/fields.h"
@@ -18,7 +18,8 @@
   X(S, TEXTS, tokenizer, .needed = false)
 MICA__FACTS(next_token, READ_FACTS, 0);
 
-/* A text is its own answer, even before it is split into tokens. */
+/* The column of tokens or, if the text is not split into tokens yet, of text. A text is its own answer: each token is
+ * to be predicted from those before it. */
 static const mica_column *label_of(const mica_dataset *data) {
   const mica_column *tokens = mica_dataset_column(data, mica_dataset_column_index(data, "tokens"));
   return tokens ? tokens : mica__dataset_find(data, MICA_COLUMN_KIND_TEXT);
@@ -73,9 +74,10 @@ static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica
   return mica_metrics_add(m, "bits_per_byte", bytes > 0 ? m->loss / log(2) / bytes : (double)NAN);
 }
 
-/* --- what a text costs --- */
+/* --- the loss of a text --- */
 
-/* Adds what the text costs. The first token has no loss; bits per byte assume that it has the mean one. */
+/* Adds the length, the perplexity and the bits per byte of a text. Its first token has no loss; for bits per byte, the
+ * mean loss is taken for it. */
 static mica_status section(mica_run *run, mica_report *report, const mica__sample *sample, const float *losses,
                            const mica_run_input *given) {
   const double count = (double)sample->id_count, bytes = (double)sample->bytes;
@@ -89,13 +91,13 @@ static mica_status section(mica_run *run, mica_report *report, const mica__sampl
   return mica_report_add_number(report, "bits_per_byte", mean / log(2) * count / bytes);
 }
 
-/* --- two models --- */
+/* --- comparing two models --- */
 
-/* True if a number stands for the same token in both: tokens are bytes, or tokenisers are equal. */
+/* True if an id means the same token in both runs: tokens are bytes, or both have the same tokeniser. */
 static bool have_same_tokens(const mica_run *a, const mica_run *b) {
   const mica__next_token_facts is = facts_of(a), other = facts_of(b);
   if (is.tokenizer.count != other.tokenizer.count || is.vocabulary != other.vocabulary) return false;
-  /* The last text of the fact is its hash. */
+  /* The last text of the stored value "tokenizer" is the tokeniser's hash. */
   const size_t last = is.tokenizer.count - 1;
   return !is.tokenizer.count || !strcmp(is.tokenizer.list[last], other.tokenizer.list[last]);
 }

@@ -4,8 +4,8 @@
 
 #include "run/composed.h"
 
-/* For each token, tests and predictions output the loss of the next one and the most likely next one, f32 and i32 (N,
- * context). */
+/* Names of the outputs (N, context) in tests and predictions: for each token, the loss of the token after it (f32), and
+ * the most likely token after it (i32). */
 #define MICA__NEXT_TOKEN_LOSSES "losses"
 #define MICA__NEXT_TOKEN_LIKELIEST "next"
 
@@ -20,10 +20,11 @@
 
 extern const mica__head mica__head_next_token;
 
-/* mica__task_row.agree: compares the likeliest tokens at the positions of contexts, if both runs have the same
- * tokens. */
+/* mica__task_row.agree: compares the likeliest next tokens of two runs in at most `most` contexts. *share is the share
+ * of positions at which both runs find the same token likeliest. *count is the number of contexts. If the runs have
+ * different tokens, *share is NaN and *count is 0. */
 mica_status mica__next_token_agree(mica_run *run, mica_run *other, int64_t most, double *share, int64_t *count);
-/* mica_run_generate (run/verbs/generate.c). */
+/* Writes texts for mica_run_generate (run/verbs/generate.c). */
 mica_status mica__next_token_generate(mica_run *run, const mica_run_texts *texts);
 /* Adds a text that the network writes. */
 mica_status mica__next_token_report(mica_run *run, mica_report *report);

@@ -1,11 +1,11 @@
-/* Texts that a run of the head writes: for the caller, and one for the report. */
+/* Generates text with a trained language model: texts for the caller, and one text for the report. */
 #include "base/text.h"
 #include "run/run.h"
 #include "run/verbs/generate.h"
 #include "task/head/next_token.h"
 #include "task/input/contexts.h"
 
-/* How many bytes of the text a report shows. */
+/* Maximum number of bytes of the text that a report shows. */
 #define SHOWN 600
 
 mica_status mica__next_token_generate(mica_run *run, const mica_run_texts *texts) {

@@ -33,7 +33,7 @@ MICA__SETTINGS_STRUCT(numbers, NUMBERS_SETTINGS);
 MICA__SETTINGS(numbers, NUMBERS_SETTINGS);
 MICA__FACTS(numbers, NUMBERS_FACTS, 0);
 
-/* How many numbers each sample has. */
+/* The count of numbers per sample. */
 static int64_t count_of(const mica_run *run) {
   const size_t count = facts_of(run).target_mean.count;
   return count ? (int64_t)count : 1;
@@ -46,7 +46,8 @@ static bool suits(const mica_column *label) {
 
 /* --- preparation --- */
 
-/* Several numbers are named after a table's columns, or else by their indices. */
+/* Stores the names of several numbers with the run, as "answers": the names of the table's columns, or else the indices
+ * 0, 1, ... */
 static mica_status note_names(mica_run *run, size_t column, size_t count) {
   const char **names = calloc(count, sizeof *names);
   char(*indices)[24] = calloc(count, sizeof *indices);
@@ -124,7 +125,7 @@ static mica_value loss_of(const mica_run *run, mica_value z, mica_value y) {
   }
 }
 
-/* (1, K) f32 of a fact's numbers. */
+/* The numbers of a stored value (run/facts.h) as a constant (1, K) f32. */
 static mica_value row_of(mica_graph *graph, mica__fact_numbers numbers) {
   float *row = malloc((numbers.count + 1) * sizeof *row);
   if (!row) return mica_graph_fail(graph, MICA_E_NOMEM, "out of memory for the scales of numbers");
@@ -165,7 +166,8 @@ static mica_value sum(mica_value x, int64_t count) {
   return mica_reshape(mica_sum(x, MICA_ALL_AXES, false), MICA_SHAPE(1));
 }
 
-/* Everything is computed in standard deviations of the target, and scaled where it leaves the graph. */
+/* The loss and the metrics are computed in standard deviations of the target. Numbers that leave the graph are scaled
+ * to the user's units. */
 static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch, mica_objective *out) {
   const char *label = mica__common_facts_of(run).label_column;
   const mica__numbers_facts facts = facts_of(run);
@@ -187,7 +189,7 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
 
 /* --- metrics --- */
 
-/* The most numbers whose R2 is a metric of its own. */
+/* If there are at most this many numbers, the RMSE and the R2 of each are metrics too. */
 #define NAMED_NUMBERS 20
 
 static mica_status add_named(const mica_run *run, const char *what, const double *values, mica_metrics *m) {
@@ -270,7 +272,8 @@ static mica_status section(mica_run *run, mica_report *report, const mica__sampl
 
 /* --- the report --- */
 
-/* A sample with its true and its predicted number; of several numbers, the one with the largest error in deviations. */
+/* A sample with its true and its predicted number. If the sample has several numbers, this is the one with the largest
+ * error in standard deviations. */
 typedef struct residual {
   uint64_t sample;
   size_t number;
@@ -280,7 +283,7 @@ typedef struct residual {
 typedef struct residuals {
   residual list[SHOWN];
   size_t count;
-  uint64_t at; /* the sample that is visited */
+  uint64_t at; /* index of the next sample to visit */
 } residuals;
 
 /* Keeps the largest errors, in descending order. */

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-/* A choice of NUMBERS_SETTINGS. */
+/* Name i of the setting "loss"; NULL after the last. */
 const char *mica__numbers_loss_at(size_t i);
 
 #define NUMBERS_SETTINGS(X, S)                                                                                         \
@@ -20,7 +20,7 @@ const char *mica__numbers_loss_at(size_t i);
   X(S, REAL, quantile, "quantile", "0.5", "Q", "quantile: share of samples below the prediction", .low = 0.001,        \
     .high = 0.999, .fixed = true, .of = "loss=quantile")
 
-/* The scale of each number, and the names of several. */
+/* Mean and standard deviation of each number in the training data, and the numbers' names if there are several. */
 #define NUMBERS_FACTS(X, S)                                                                                            \
   X(S, NUMBERS, target_mean, .needed = true, MICA__ANY_SIGN)                                                           \
   X(S, NUMBERS, target_deviation, .needed = true, .of = "target_mean")                                                 \

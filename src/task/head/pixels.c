@@ -97,7 +97,8 @@ mica_status mica__pixels_fits(const mica_run *run, const mica_dataset *data, con
 
 static mica_value sum_all(mica_value x) { return mica_sum(x, MICA_ALL_AXES, false); }
 
-/* How many pixels count. If classes have weights, each pixel counts with the weight of its class. */
+/* The sum of the weights of the pixels whose class is known. A pixel has the weight of its class, or 1 if classes have
+ * no weights. */
 static mica_value count_pixels(mica_value y, mica_value weights) {
   mica_value counted = mica_cast(mica_greater_equal(y, mica_full_like(y, 0)), MICA_F32);
   if (!weights.graph) return sum_all(counted);
@@ -105,7 +106,7 @@ static mica_value count_pixels(mica_value y, mica_value weights) {
   return sum_all(mica_mul(mica_gather(weights, known, 0), counted));
 }
 
-/* The mean over the pixels that count; 0 if a batch, or a rank's share of it, has none. */
+/* The weighted mean over the pixels whose class is known; 0 if a batch, or a rank's share of it, has none. */
 static mica_value mean_of(mica_value sum, mica_value count) {
   return mica_div(sum, mica_maximum(count, mica_full_like(count, 1e-6)));
 }
@@ -165,7 +166,7 @@ void mica__pixels_step(mica_nn *nn, const mica_run *run, mica_value z, const mic
 
 /* --- metrics of pictures that are joined --- */
 
-/* Counts for a class: pixels predicted as it, pixels that truly are, and both. */
+/* Pixels of a class: `said` are predicted as the class, `meant` truly belong to it, `both` are predicted and true. */
 typedef struct counts {
   double both, said, meant;
 } counts;
@@ -213,7 +214,8 @@ static mica_status add_quotients(const mica_run *run, const tally *t, const char
   return mica_metrics_add(m, name, there ? mean / (double)there : (double)NAN);
 }
 
-/* If samples come in one piece, the sums of the test are enough. */
+/* If the input cuts pictures into tiles, computes the metrics again from whole pictures, whose tiles are joined.
+ * Otherwise the metrics that were summed over batches stay. */
 static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
   const mica__input *input = run->task->input;
   tally t = {.classes = mica__pixels_classes(run)};

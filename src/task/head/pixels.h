@@ -1,5 +1,5 @@
-/* task/head/pixels.h: the class of each pixel, learned from pictures with masks: pixels.c learns, pixels_show.c
- * shows. */
+/* task/head/pixels.h: the class of each pixel, learned from pictures with masks. pixels.c has the losses and the
+ * metrics; pixels_show.c adds masks to predictions and reports. */
 #ifndef MICA_TASK_HEAD_PIXELS_H
 #define MICA_TASK_HEAD_PIXELS_H
 
@@ -7,7 +7,7 @@
 #include "run/fact_fields.h"
 #include "run/setting_fields.h"
 
-/* A choice of PIXELS_SETTINGS. */
+/* Name i of the setting "loss"; NULL after the last. */
 const char *mica__pixels_loss_at(size_t i);
 
 #define PIXELS_SETTINGS(X, S)                                                                                          \
@@ -42,7 +42,7 @@ mica_status mica__pixels_check(const mica_run *run);
 /* The number of classes (task/head/pixels_decide.c). */
 int64_t mica__pixels_classes(const mica_run *run);
 
-/* Members of heads that learn the class of each pixel or voxel (task/head/pixels.c). */
+/* Functions shared by the heads that learn the class of each pixel or voxel (in pixels.c). */
 const mica_column *mica__pixels_label(const mica_dataset *data);
 bool mica__pixels_suits(const mica_column *label);
 void mica__pixels_opens(const mica_run *run, mica_dataset_config *config);
@@ -58,21 +58,22 @@ void mica__pixels_exports(const mica_run *run, mica_value z, mica_objective *out
 
 /* A picture with the classes of its pixels, which reports show (task/head/pixels_show.c). */
 typedef struct mica__scene {
-  const uint8_t *planes, *truth; /* (C, H, W); (H, W), 255 where unknown, or NULL */
+  const uint8_t *planes, *truth; /* planes: (C, H, W); truth: (H, W), 255 where unknown, or NULL */
   uint8_t *classes;              /* (H, W) */
   mica_shape shape;
 } mica__scene;
-/* Adds the picture with its classes tinted; if a side is longer than `most`, only every k-th pixel. With `marked`
- * (may be NULL), only pixels that have another class there, other than 255, are tinted, in red. */
+/* Adds the picture, with each pixel tinted in the colour of its class. Pixels of the first class are not tinted. If a
+ * side is longer than `most`, only every k-th row and column is drawn. If `marked` is not NULL, only the pixels whose
+ * class differs from `marked` are tinted, and the tint is red; pixels where `marked` is 255 are not tinted. */
 mica_status mica__scene_add(mica_report *report, const char *name, const char *text, const mica__scene *scene,
                             const uint8_t *classes, const uint8_t *marked, int64_t most);
-/* Adds a table of metrics of the last test, with a row per class and a column per name in `columns`: "iou" stands
- * for the metrics "iou_CLASS". */
+/* Adds a table of metrics of the last test, with a row per class and a column per name in `columns`. The column "iou"
+ * shows the metrics "iou_CLASS". */
 mica_status mica__pixels_add_table(const mica_run *run, mica_report *report, const char *const *columns, size_t count);
-/* The values by which masks store classes: class c as values[c] (MICA__MASK_CLASSES). */
+/* Fills values[MICA__MASK_CLASSES]: masks store class c as values[c]. */
 mica_status mica__pixels_values(const mica_run *run, uint8_t *values);
 
-/* Members of the head (task/head/pixels_show.c). */
+/* Functions that mica__head_pixels points to (in pixels_show.c). */
 mica_status mica__pixels_section(mica_run *run, mica_report *report, const mica__sample *sample, const float *shares,
                                  const mica_run_input *given);
 mica_status mica__pixels_report(mica_run *run, mica_report *report);

@@ -1,5 +1,5 @@
-/* The number of classes of pixels, which pixels.c and pixels_show.c both need: pixels.c refers to pixels_show.c, so the
- * latter must not refer back. */
+/* The number of classes that pixels can have. It has a file of its own because pixels.c and pixels_show.c both need it:
+ * pixels.c calls pixels_show.c, so pixels_show.c must not call pixels.c. */
 #include "run/fields.h"
 #include "task/head/pixels.h"
 

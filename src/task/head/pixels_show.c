@@ -14,7 +14,7 @@
 
 MICA__FACTS(pixels, PIXELS_FACTS, 3);
 
-/* Larger pictures of a report are thinned to this side. */
+/* The longest side of a report's pictures, in pixels. Of a larger picture, only every k-th row and column is shown. */
 #define LARGEST_SHOWN 1024
 
 typedef mica__scene scene;
@@ -23,7 +23,8 @@ static size_t pixels_of(const scene *s) { return (size_t)(s->shape.dim[1] * s->s
 
 /* --- pictures of classes --- */
 
-/* The mask in the form of the training masks: (1, H, W) with their values, or (3, H, W) if these are colours. */
+/* Makes a mask in the form of the training masks, (1, H, W) with their values, or (3, H, W) if they have colours. The
+ * caller frees *out. */
 static mica_status make_mask(const mica_run *run, const scene *s, uint8_t **out, int64_t *channels) {
   mica__mask_table table = {0};
   if (*facts_of(run).mask_values) MICA_TRY(mica__mask_table_parse(facts_of(run).mask_values, &table));
@@ -168,7 +169,7 @@ static mica_status show(mica_report *report, uint64_t sample, const scene *s) {
 
 typedef struct showing {
   mica_report *report;
-  uint64_t at; /* the sample that is visited */
+  uint64_t at; /* index of the next sample to visit */
 } showing;
 
 static mica_status show_sample(mica_run *run, const mica__sample *sample, const float *shares, void *user) {

@@ -32,7 +32,7 @@ static mica__recommending recommending_of(const mica_run *run) {
   return r;
 }
 
-/* The network is built here, because losses read its tables. */
+/* Builds the network itself and ignores z, because the losses also read the network's tables of embeddings. */
 static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch, mica_objective *out) {
   const mica__recommending r = recommending_of(run);
   (void)z;
@@ -62,8 +62,8 @@ const mica_onnx_text mica__recommend_docs[] = {
     {"scores", "of each item, the k-th of \"items\" at index k, counted from 1 (index 0: others); higher is better"},
     {0}};
 
-/* For ratings and clicks a model answers for a pair, as a prediction does; for rankings it gives the scores of all
- * items. */
+/* Exports the network. For ratings and clicks, the exported model predicts the value of a pair of user and item; for
+ * rankings, it gives the scores of all items. */
 void mica__recommend_exports(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
   const mica_run *run = config;
   const mica__recommending r = recommending_of(run);
@@ -95,7 +95,8 @@ static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica
 
 /* --- the head --- */
 
-/* Training data have one of these columns: "label" (ratings or clicks), "tokens" (windows) or "item" (choices). */
+/* Training data have one of these columns: "label" for ratings and clicks, "tokens" for rankings learned from windows
+ * of histories, "item" for rankings learned from single choices. */
 static const mica_column *label_of(const mica_dataset *data) {
   static const char *const names[] = {"label", "tokens", "item"};
   const size_t columns = mica_dataset_column_count(data);
@@ -117,10 +118,11 @@ static int64_t outputs(const mica_run *run) {
   return mica__recommend_ranks(run) ? mica__recommend_network(run).items : 1;
 }
 
-/* Sets which metric chooses the epoch, and whether steps update only the rows of tables that they read. */
+/* Sets the metric that decides which epoch is the best, and whether an optimizer step updates only those rows of the
+ * tables that the batch has read. */
 static void configures(const mica_run *run, mica_trainer_config *c) {
   const bool alone = !run->config.communicator || run->config.communicator->ranks == 1;
-  /* If all items are scored, every row has a gradient. */
+  /* A student of a ranking teacher scores all items, so every row of the tables has a gradient. */
   const bool taught = *mica__common_settings_of(run).teacher && mica__recommend_ranks(run);
   const bool by_rows = alone && !taught && !mica__recommend_settings_of(run).whole_tables &&
                        c->optimizer.accumulate <= 1 && c->optimizer.ema == 0;

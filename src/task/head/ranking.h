@@ -8,19 +8,20 @@
 
 extern const mica__head mica__head_ranking;
 
-extern const mica_onnx_text mica__recommend_docs[]; /* of the inputs and outputs of exported models */
+extern const mica_onnx_text mica__recommend_docs[]; /* describes the inputs and outputs of exported models */
 void mica__recommend_exports(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out);
 /* Adds "auc" over the source's samples, the AUC of simple baseline orders, and "base_log_loss": the log loss of always
  * predicting the share of clicks in training. */
 mica_status mica__recommend_evaluate_clicks(mica_run *run, const mica_batch_source *source, mica_metrics *m);
-/* Sets the facts "item_bias" and "user_bias" (mica__interactions_biases). */
+/* Sets the stored values "item_bias" and "user_bias" (mica__interactions_biases). */
 mica_status mica__recommend_note_biases(mica_run *run, const mica__interactions *x);
-/* Adds the metrics that two baselines reach for the same users: the most popular items, and the items most similar
- * to a user's. */
+/* Adds the metrics of two baselines for the users of the test: recommending the most popular items, and recommending
+ * the items most similar to those that the user had. */
 mica_status mica__recommend_baselines(mica_run *run, mica_metrics *m);
 mica_status mica__recommend_predict(mica_run *run, const mica_run_input *input, mica_report *prediction);
 mica_status mica__recommend_query(mica_run *run, const mica_run_query *query, mica_report *prediction);
-/* Up to `top` (at most 256) items that a user has not had in training, best first. */
+/* Finds the best items (`top` or fewer, at most 256) that the user has not had in training, best first. *count receives
+ * their number. */
 mica_status mica__recommend_items(mica_run *run, int32_t user, int64_t top, int32_t *items, int64_t *count);
 /* Adds to a report how far recommendations reach into the long tail of items, and a map of the items in two
  * dimensions. */

@@ -1,4 +1,4 @@
-/* How well clicks are separated from items that were passed over. */
+/* Measures how well the network's scores separate clicks from items that users passed over. */
 #include "run/facts.h"
 #include "run/predict/batches.h"
 #include "task/head/ranking.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A pair of a test, and the network's score. */
+/* A pair of user and item in a test, with its label and the network's score. */
 typedef struct judged {
   int32_t user, item;
   float score, label;
@@ -15,7 +15,7 @@ typedef struct judged {
 
 typedef struct collected {
   judged *list;
-  mica__clicked *pairs; /* as many, for the measure */
+  mica__clicked *pairs; /* room for scores with labels, which mica__auc sorts */
   size_t count, capacity;
   void *values; /* of a batch: labels, users, items */
 } collected;
@@ -35,7 +35,7 @@ static mica_status grow(collected *c, size_t count) {
   return c->values ? MICA_OK : mica__fail_nomem("a test");
 }
 
-/* The mica__tested_fn of a test: `user` are the pairs collected. */
+/* A mica__tested_fn that appends a batch's pairs to `user`, a `collected`. */
 static mica_status add_batch(mica_run *run, const mica_batch *batch, const float *scores, void *user) {
   collected *c = user;
   const mica_tensor *labels = mica__batch_find(batch, "label"), *users = mica__batch_find(batch, "user");
@@ -53,14 +53,14 @@ static mica_status add_batch(mica_run *run, const mica_batch *batch, const float
   return MICA_OK;
 }
 
-/* The simple orders that the network is compared with: items by how often they occur, items by their share of clicks,
- * and that combined with the user's share. All are computed from the training part. */
+/* Adds the AUC of three simple orders, which the network should beat: by how often an item occurs, by the item's share
+ * of clicks, and by that share together with the user's share of clicks. All shares are from the training part. */
 static mica_status add_baselines(const mica_run *run, const collected *c, mica_metrics *m) {
   const mica__recommend_facts facts = mica__recommend_facts_of(run);
   const double *popularity = facts.popularity.list, *items = facts.item_bias.list, *users = facts.user_bias.list;
   const size_t counts[] = {facts.popularity.count, facts.item_bias.count, facts.user_bias.count};
   static const char *const names[] = {"popularity_auc", "item_mean_auc", "biases_auc"};
-  if (!popularity || !items || !users) return MICA_OK; /* a run of an older version */
+  if (!popularity || !items || !users) return MICA_OK; /* an older version of Mica made the run */
   for (int which = 0; which < 3; which++) {
     for (size_t i = 0; i < c->count; i++) {
       const size_t item = (size_t)c->list[i].item, user = (size_t)c->list[i].user;

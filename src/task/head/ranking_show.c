@@ -10,12 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many users get recommendations, and how many items each. */
+/* Maximum number of users who get recommendations, and number of items per user. */
 #define USERS 200
 #define TOP 10
-/* The most pairs scored if each takes a run of the network: about a second (2026-11-25, Zen 4). */
+/* If the network must run once for each pair of user and item, about this many pairs are scored at most. That takes
+ * about a second (2026-11-25, Zen 4). */
 #define PAIRS 100000
-/* How many items the components are computed from, how many are shown, and how many bytes of their titles. */
+/* COMPONENT_ITEMS: the most items from which the principal components are computed. SHOWN: the most items in the map.
+ * TITLE: the most bytes of a title there. */
 #define COMPONENT_ITEMS 2000
 #define SHOWN 200
 #define TITLE 28
@@ -36,7 +38,8 @@ static mica_status sort_items(const mica_run *run, popular **list, size_t *count
 
 /* --- the long tail --- */
 
-/* Counts how often each item is recommended, by id, and to how many users. */
+/* Asks for the top items of up to USERS users, evenly spaced. Adds to recommended[id] how often item id is among them;
+ * *users receives the number of users. */
 static mica_status count_recommended(mica_run *run, size_t items, double *recommended, size_t *users) {
   const mica__recommender network = mica__recommend_network(run);
   const size_t all = mica__recommend_facts_of(run).users.count;
@@ -115,7 +118,8 @@ static mica_status read_rows(mica_run *run, const popular *list, size_t count, m
   return status;
 }
 
-/* Writes the beginning of an item's title, cut between characters. */
+/* Writes an item's title into name (TITLE + 4 bytes). A title that is too long is cut between two characters and ends
+ * with an ellipsis. An item without a title has its id instead. */
 static void name_item(const mica_run *run, int32_t item, char *name) {
   const mica__recommend_facts facts = mica__recommend_facts_of(run);
   const char *const *titles = facts.titles.list, *const *items = facts.items.list;
@@ -149,7 +153,8 @@ static mica_status add_points(mica_run *run, const popular *list, const mica__cl
                                               .numbers = c->at});
 }
 
-/* Does nothing if there are not two dimensions to show. */
+/* Adds a map of the items in the plane of their first two principal components. Adds nothing if the vectors have fewer
+ * than two numbers, there are fewer than three items, or all vectors are equal. */
 static mica_status add_map(mica_run *run, const popular *list, size_t count, mica_report *report) {
   mica__cloud c = {0};
   mica_status status = read_rows(run, list, count, &c);

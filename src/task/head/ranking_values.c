@@ -1,4 +1,4 @@
-/* Values of pairs that are given to predict. */
+/* Predicts ratings or clicks for pairs of user and item that the caller gives. */
 #include "run/evaluation.h"
 #include "run/predict/take.h"
 #include "task/head/ranking.h"
@@ -21,7 +21,7 @@ typedef struct predicting {
   mica__ranker ranker;
   const mica_run_input *input;
   mica_report *p;
-  size_t left; /* pairs that may come yet */
+  size_t left; /* the number of pairs that may still be predicted */
 } predicting;
 
 /* Predicts the value of each pair that belongs to the part, until enough are predicted. */
@@ -41,7 +41,8 @@ static mica_status predict_pairs(predicting *c, const mica__interactions *x, mic
   return MICA_OK;
 }
 
-/* Predicts the pairs of a file that is not split; they all count as the training part. */
+/* Predicts all pairs that the reader passes on: those of a whole file, or of one chunk of a large file. A file is not
+ * split into parts, so all its pairs belong to MICA_PART_TRAIN. */
 static mica_status predict_lines(void *user, mica__interactions *x) {
   predicting *c = user;
   if (!c->left) return MICA_OK;

@@ -26,7 +26,8 @@ static bool suits(const mica_column *column) {
   return column->kind == MICA_COLUMN_KIND_TEXT || (column->kind == MICA_COLUMN_KIND_CLASS && column->shape.rank == 0);
 }
 
-/* The last column of texts, since columns are languages; settings say which one is the answer. */
+/* The last column of texts or classes. It only shows that the data have sentences; the settings say which columns are
+ * source and target. */
 static const mica_column *label_of(const mica_dataset *data) {
   for (size_t i = mica_dataset_column_count(data); i-- > 0;)
     if (suits(mica_dataset_column(data, i))) return mica_dataset_column(data, i);
@@ -88,8 +89,8 @@ static mica_status score(mica_run *run, const mica__sentences *s, int64_t beams,
   return status;
 }
 
-/* After an epoch some texts are translated greedily. An evaluation translates up to JUDGED texts of its part, also
- * by beams. */
+/* Adds perplexity and BLEU. After an epoch, `bleu_samples` validation texts are translated greedily. An evaluation
+ * translates up to JUDGED texts greedily and, if the setting "beam" is above 1, again by beam search. */
 static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
   const mica__sentence_settings settings = settings_of(run);
   const mica_dataset *judged = run->evaluation->data;

@@ -1,5 +1,5 @@
-/* task/head/sentence.h: sentences that a network writes token by token (networks/translation.h): sentence.c learns and
- * tests, sentence_show.c predicts and reports, sentence_attention.c shows where the network looks. The network is in
+/* task/head/sentence.h: sentences that a network writes token by token (networks/translation.h). sentence.c trains and
+ * tests, sentence_show.c predicts and reports, sentence_attention.c shows the attention. The network is in
  * task/input/pairs.h. */
 #ifndef MICA_TASK_HEAD_SENTENCE_H
 #define MICA_TASK_HEAD_SENTENCE_H
@@ -32,7 +32,7 @@ extern const mica__head mica__head_sentence;
 /* Texts to be translated, as text and as ids, and their known translations if there are any. */
 typedef struct mica__sentences {
   mica__ids ids;
-  char **names, **sources, **truths; /* truths: each NULL, or known */
+  char **names, **sources, **truths; /* a truth is NULL if it is unknown */
   size_t count, capacity;
 } mica__sentences;
 
@@ -43,7 +43,7 @@ void mica__sentences_free(mica__sentences *sentences);
 /* Adds a section that shows at which source tokens each token of the translation looks. */
 mica_status mica__sentence_attention(mica_run *run, const char *source, const char *translation, mica_report *report);
 
-/* Members of the head and of its tasks' rows (task/head/sentence_show.c). */
+/* Functions that mica__head_sentence and the rows of its tasks point to (in sentence_show.c). */
 mica_status mica__sentence_predict(mica_run *run, const mica_run_input *given, mica_report *prediction);
 mica_status mica__sentence_report(mica_run *run, mica_report *report);
 mica_status mica__sentence_answers(mica_run *run);

@@ -1,4 +1,4 @@
-/* The report of where a translation looks. */
+/* Reports the attention of a translation: how much each of its tokens attends to each token of the source. */
 #include "base/utf8.h"
 #include "task/head/sentence.h"
 #include "task/input/pairs.h"
@@ -20,7 +20,8 @@ static mica_status name_token(const mica_run *run, int32_t id, char **name) {
   return *name ? MICA_OK : mica__fail_nomem("a report");
 }
 
-/* ids: those of a source followed by those of its translation, each with an end token. */
+/* Adds the matrix of attention weights. ids holds the tokens of a source, then the tokens of its translation, each list
+ * with an end token. read, weights, names and numbers are memory that the caller owns; it also frees the names. */
 static mica_status add_matrix(mica_run *run, const mica__ids *ids, int32_t *read, float *weights, char **names,
                               double *numbers, mica_report *report) {
   const int64_t sources = ids->offsets[1], targets = ids->offsets[2] - sources;

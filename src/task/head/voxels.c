@@ -1,4 +1,4 @@
-/* The class of each voxel: what is measured per volume, and what is shown. */
+/* The class of each voxel: metrics per volume, and what predictions and reports show. */
 #include "task/head/voxels.h"
 #include "data/annotation/masks.h"
 #include "data/volume/nifti.h"
@@ -13,7 +13,7 @@
 
 MICA__FACTS(pixels, PIXELS_FACTS, 3);
 
-/* Larger slices are thinned to this side. */
+/* The longest side of a slice in a report, in pixels. Of a larger slice, only every k-th row and column is shown. */
 #define LARGEST_SHOWN 512
 
 /* True if this build can compress masks. */
@@ -38,7 +38,7 @@ static mica_status measure(const mica__scan *scan, uint8_t of, double found[MEAS
 
 /* --- metrics --- */
 
-/* Sums over volumes for each class that occurs, and the number of these volumes. */
+/* sums[c][k] adds measure k of class c over the counts[c] volumes that have the class. */
 typedef struct tally {
   int64_t classes, volumes;
   double right, voxels;
@@ -64,8 +64,8 @@ static mica_status add_volume(mica_run *run, const mica__sample *sample, const f
   return MICA_OK;
 }
 
-/* Adds the mean of a metric over all classes except the first, and the metric of each class as long as there is room
- * for them and for the means of the metrics that follow. */
+/* Adds the mean of a metric over all classes except the first. Then adds the metric of each class, as long as the list
+ * of metrics has room for more than the means of the metrics that follow. */
 static mica_status add_metric(const mica_run *run, const tally *t, int k, mica_metrics *m) {
   const char *const *names = facts_of(run).classes.list;
   double sum = 0, there = 0;
@@ -89,7 +89,7 @@ static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica
   if (status == MICA_OK) status = run->task->input->samples.join(run, source, add_volume, &t, &joined);
   if (status == MICA_OK && joined) {
     m->samples = t.volumes;
-    m->count = 0; /* those of windows */
+    m->count = 0; /* drops the metrics of windows */
     status = mica_metrics_add(m, "accuracy", t.voxels > 0 ? t.right / t.voxels : (double)NAN);
     for (int k = 0; status == MICA_OK && k < MEASURED; k++) status = add_metric(run, &t, k, m);
   }
