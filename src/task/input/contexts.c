@@ -46,13 +46,13 @@ static mica_status find_file(const char *folder, mica_part part, mica__text *pat
   return *found ? mica__text_status(path) : MICA_OK;
 }
 
-/* Opens what lies between two shares of a file, 0 to 1: contexts of its bytes or, if tokens are not bytes, pieces of
- * text to be encoded (mica__contexts_pieces). */
+/* Opens the part of a file between two fractions of its size, from 0 to 1. The samples are contexts of its bytes or, if
+ * tokens are not bytes, pieces of text that are still to be encoded (mica__contexts_pieces). */
 static mica_status open_bytes(const mica_run *run, const char *path, const char *name, double from, double to,
                               uint64_t samples, mica_dataset **data) {
   unsigned char *bytes = NULL;
   size_t count = 0;
-  /* The file is not mapped: if someone truncated it meanwhile, the process would die. */
+  /* The file is not mapped: if another process truncated a mapped file, reading it would end this process. */
   MICA_TRY(mica__file_read_part(path, from, to, &bytes, &count));
   if (!mica__tokens_are_bytes(run)) return mica__contexts_pieces(name, bytes, count, bytes, free, data);
   const mica__tokens tokens = {
@@ -99,7 +99,8 @@ mica_status mica__contexts_open(const mica_run *run, const char *path, const mic
   return status;
 }
 
-/* Data of tokens suit the task; so does a text of lines that is not a table, if no other task does. */
+/* How well data suit the task: 10 for a column of tokens. Lines of text that are not a table get 1, so that any other
+ * task that can learn from them is preferred. */
 static int32_t suits(const mica_dataset *data) {
   const size_t column = mica_dataset_column_index(data, "tokens");
   const mica_column *only = mica_dataset_column_count(data) == 1 ? mica_dataset_column(data, 0) : NULL;
@@ -128,7 +129,8 @@ static mica_status set_default(mica_run *run, mica__common_setting setting, doub
   return mica__common_is_set(run, setting) ? MICA_OK : mica__common_set_number(run, setting, value);
 }
 
-/* Checks the attention's sizes; messages use the names of the settings. */
+/* Checks that the width can be divided evenly among the heads, and that the number of heads is a multiple of the number
+ * of groups. */
 static mica_status check_heads(const mica_run *run) {
   const mica__contexts_read_settings s = settings_of(run);
   MICA_TRY(mica__task_share_width(s.width, s.heads, s.positions == MICA_POSITIONS_KIND_ROTARY));
@@ -142,7 +144,8 @@ static mica_status check_heads(const mica_run *run) {
 #define RATE 3e-3
 #define RATE_WIDTH 128
 
-/* Records the vocabulary: tokens of a dataset are numbers below its own, tokens of a text are bytes. */
+/* Records the size of the vocabulary: what a dataset's column of tokens says or, for a text, 256, since its tokens are
+ * bytes. */
 static mica_status note_bytes(mica_run *run) {
   const size_t column = mica_dataset_column_index(run->parts->whole, "tokens");
   double vocabulary = BYTES;
@@ -184,11 +187,12 @@ mica_model_config mica__contexts_network(const mica_run *run) {
                                           .rms_norm = s.rms_norm}};
 }
 
-/* (N, context, outputs): the answers to all tokens but the last. */
+/* Returns logits (N, context, outputs), a prediction after each token. The last token of a sample is not read, since it
+ * is only a target. */
 static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
   mica_model_config model = mica__contexts_network(run);
   mica_value tokens = mica_batch_value(batch, "tokens");
-  /* A teacher may have been trained on longer contexts than its student. */
+  /* A teacher may have been trained on longer contexts than its student; then it reads the student's context. */
   const int64_t shown = tokens.graph ? mica_value_shape(tokens).dim[1] - 1 : 0;
   const int64_t context = shown > 0 && shown < model.sequence.context ? shown : model.sequence.context;
   model.classes = outputs;

@@ -1,4 +1,5 @@
-/* Pictures with boxes, scaled into a frame of one size, and a detector that answers at points of it. */
+/* Pictures with boxes, scaled into a frame of one size, and a detector that predicts a box at each point of its
+ * grids. */
 #include "task/input/frame.h"
 #include "data/dataset.h"
 #include "networks/mosaic.h"
@@ -69,7 +70,8 @@ static mica_status no_picture(void *user, uint64_t sample, void *data, size_t by
   return mica__fail(MICA_E_STATE, "the run was opened without data, so it has no pictures to read");
 }
 
-/* Makes a dataset with the classes and picture size of an opened run; other data must have the same to fit it. */
+/* For a run that is opened without data, makes a dataset that has the run's classes and picture size, but no pictures.
+ * Data that are given later are compared with it. */
 static mica_status make_outline(mica_run *run) {
   static const int64_t offsets[2];
   static const int32_t none[1];
@@ -101,7 +103,8 @@ static mica_status prepare(mica_run *run) {
 
 /* --- the network --- */
 
-/* The pictures of a batch; in training some are mixed, together with their boxes. */
+/* The pictures of a batch. In training, a share of them (the setting "mosaic") is composed of four pictures each, and
+ * the boxes change with them. */
 static mica_value pictures(mica_nn *nn, const mica_run *run, const mica_batch_values *batch) {
   const mica__frame_facts facts = facts_of(run);
   const double share = settings_of(run).mosaic;
@@ -119,7 +122,8 @@ static mica_value pictures(mica_nn *nn, const mica_run *run, const mica_batch_va
   return b.x;
 }
 
-/* (N, points, outputs + 5) f32. */
+/* Returns (N, points, outputs + 5) f32: for each point, a score per class, centre-ness and four distances
+ * (networks/detector.h). */
 static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
   const mica_model_config model = {.name = networks[0], .classes = outputs, .width = settings_of(run).width};
   return mica_model_build(nn, pictures(nn, run, batch), &model);

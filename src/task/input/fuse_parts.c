@@ -83,7 +83,7 @@ static mica_value picture_network(mica_nn *nn, const mica_run *run, const mica_b
 static const mica__input picture = {
     .name = "picture", .opens = opens_picture, .prepare = prepare_picture, .network = picture_network};
 
-/* --- all of them --- */
+/* --- the table of parts --- */
 
 const mica__fuse_part mica__fuse_parts[] = {
     {has_text, .input = &mica__input_tokens, .facts = {"text_column", "tokenizer", "vocabulary"}},
@@ -118,7 +118,8 @@ mica_status mica__fuse_fits(const mica_run *run, const mica_dataset *data) {
   return MICA_OK;
 }
 
-/* Adds how the table was interpreted; a column of series, a text to the reader of the table, is called series here. */
+/* Adds a summary of how the table was read. The reader of tables calls a column of series a text; the summary calls it
+ * series. */
 static mica_status add_summary(const mica_run *run, const mica_dataset *data, mica__store *store) {
   const char *summary = mica_dataset_summary(data), *series = mica__fuse_facts_of(run).series_column;
   mica__text text = {0}, read = {0};

@@ -43,7 +43,8 @@ static mica_status read_series(const mica_run *run, const mica_dataset *data, in
                                  lists);
 }
 
-/* Sets the facts with mean, deviation and length of the training part's series. */
+/* Stores with the run what the series of the training part are like: the mean and the standard deviation of their
+ * numbers, and the length of the longest series. */
 static mica_status complete(mica_run *run, const mica_column *label) {
   mica__number_lists lists;
   double mean, deviation;
@@ -65,7 +66,7 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
                     mica_dataset_name(data), name);
 }
 
-/* Adds the column "series". */
+/* Adds the column "series" with the numbers of the cells. A series longer than the longest of training is cut. */
 static mica_status derive(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out) {
   const double length = mica__fuse_facts_of(run).series_length;
   mica__number_lists lists;
@@ -86,7 +87,7 @@ static mica_status derive(mica_run *run, mica_part part, const mica_dataset *dat
   return status;
 }
 
-/* The network of the setting "model" over the numbers, one per step. */
+/* Builds the network that the setting "model" names. Each step reads one number, which is standardised. */
 static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
   const mica__fuse_settings s = mica__fuse_settings_of(run);
   const mica__fuse_facts facts = mica__fuse_facts_of(run);

@@ -58,7 +58,7 @@ static mica_status check_network(const mica_run *run) {
   return strcmp(mica__common_settings_of(run).model, "gat") ? MICA_OK : mica__task_share_width(s.width, s.heads, false);
 }
 
-/* Reads the graph of nodes next to the run's table. */
+/* Reads edges.csv and nodes.csv in the folder of the run's table, and keeps the graph in run->task_state. */
 static mica_status read_graph(mica_run *run) {
   const bool normalised = !strcmp(mica__common_settings_of(run).model, "gcn");
   const char *slash = strrchr(run->data, '/');
@@ -140,7 +140,7 @@ static operands take_batch(const mica_batch_values *batch) {
                                 .order = mica_batch_value(batch, "order")}};
 }
 
-/* A single graph, the same in each step. */
+/* The graph of all nodes as constants, since it is the same in each step. */
 static operands take_graph(mica_graph *g, const mica__node_graph *from) {
   const mica__adjacency *a = &from->messages;
   return (operands){.x = mica_constant(g, MICA_F32, MICA_SHAPE(1, from->count, from->features), from->x),
@@ -157,7 +157,8 @@ static mica__message_kind kind_of(const mica_run *run) {
   return (mica__message_kind)k;
 }
 
-/* One vector per sample: of the graph, of the node, or the product of two nodes' vectors. */
+/* One vector per sample: the vector of its graph or of its node or, for a pair of nodes, the product of both nodes'
+ * vectors. */
 static mica_value choose(const mica_run *run, const mica_batch_values *batch, mica_value h, const operands *o,
                          const mica__message_config *c) {
   if (is_whole(run)) return mica__nn_pool_vertices(h, &o->pattern, c->kind == MICA__MESSAGE_GIN);

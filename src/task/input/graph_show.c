@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many samples a report looks at, to show some of them. */
+/* Maximum number of samples that a report evaluates, to show some of them. */
 #define LOOKED_AT 5000
 
 /* The columns that name samples. */
@@ -20,7 +20,8 @@ typedef struct named {
   mica__texts names, others;
 } named;
 
-/* The mica__naming_fn of samples: "NAME" or "NAME OTHER". */
+/* A mica__naming_fn. The name of a sample is its molecule, graph or node, as in "NAME". The name of a pair is both
+ * nodes, as in "NAME OTHER". */
 static mica_status name_sample(void *user, const mica_dataset *data, uint64_t sample, mica__text *name) {
   named *n = user;
   (void)data;
@@ -47,7 +48,7 @@ static mica_status visit_data(mica_run *run, const mica_dataset *data, uint64_t 
   return status;
 }
 
-/* Visits data, which it destroys. */
+/* Visits all samples of data, and destroys data. */
 static mica_status visit_listed(mica_run *run, mica_dataset *data, mica__sample_fn *fn, void *user) {
   mica_status status = visit_data(run, data, 0, fn, user);
   mica_dataset_destroy(data);
@@ -63,7 +64,7 @@ static mica_status visit_lines(mica_run *run, const char *name, const char *text
   return visit_listed(run, data, fn, user);
 }
 
-/* Opens a table without answers; *data stays NULL if it has answers. */
+/* Opens a table that lacks the column of answers. If the table has that column, *data stays NULL. */
 static mica_status open_unanswered(const mica_run *run, const char *path, mica_dataset **data) {
   const char *const columns[] = {has_pairs(run) ? "node" : mica__graph_facts_of(run).sample_column, "other"};
   const size_t count = mica__truth_count(run);

@@ -1,4 +1,5 @@
-/* Interactions of users and items: their facts, and how they become batches. Ids are rows of tables. */
+/* Interactions of users and items: the values stored about them (run/facts.h), and how they become batches. An id is
+ * the row of a user or an item in the network's tables. */
 #include "task/input/interactions.h"
 #include "data/interactions/measures.h"
 #include "run/columns/categories.h"
@@ -9,13 +10,14 @@
 
 #include <stdlib.h>
 
-/* Any table could be one of interactions, so the task must be named. */
+/* Returns 0, so that no data select this task by themselves: any table could be one of interactions. The user must
+ * choose this task by name. */
 static int32_t suits(const mica_dataset *data) {
   (void)data;
   return 0;
 }
 
-/* --- facts --- */
+/* --- stored values --- */
 
 static mica_status note_ids(mica_run *run, const char *fact, const mica__id_names *ids, const char *path) {
   if (!ids->count) return mica__fail(MICA_E_FORMAT, "%s: no %s are left to train on", path, fact);
@@ -27,7 +29,7 @@ static mica_status write_history(void *user, size_t u, mica__text *text) {
   return MICA_OK;
 }
 
-/* Sets the fact "histories": for each user, a text with the numbers of the items in order of time. */
+/* Sets the stored value "histories": for each user, a text with the numbers of the items in order of time. */
 static mica_status note_histories(mica_run *run, const mica__interactions *x) {
   mica__histories h = {0};
   MICA_TRY(mica__histories_make(x, MICA_PART_TEST, &h));
@@ -47,7 +49,7 @@ static mica_status note_titles(mica_run *run, const mica__id_names *items) {
   return status;
 }
 
-/* Sets the facts "popularity", how often each item occurs in training, and "rating_mean" and "rating_range". */
+/* Sets the stored values "popularity" (how often each item occurs in training), "rating_mean" and "rating_range". */
 static mica_status note_numbers(mica_run *run, const mica__interactions *x) {
   const size_t items = (size_t)x->items.count + 1;
   double *counts = calloc(items, sizeof *counts), mean = 0, range[2];
@@ -60,7 +62,7 @@ static mica_status note_numbers(mica_run *run, const mica__interactions *x) {
   return status;
 }
 
-/* Checks the facts about features of an opened run, by reading them. */
+/* Checks the stored values about features of an opened run, by reading them. */
 static mica_status check_features(const mica_run *run) {
   mica__features f = {0};
   mica_status status = mica__features_recall(run, &f);
@@ -98,8 +100,8 @@ static void loads(const mica_run *run, mica_part part, mica_loader_config *confi
   if (part != MICA_PART_TRAIN && mica__recommend_ranks(run)) config->batch = 64;
 }
 
-/* Rankings are trained on pairs or windows but tested on users with their histories, so the validation part
- * calibrates. */
+/* The part whose samples calibrate a quantised network. A ranking is trained on pairs or windows, but it predicts from
+ * histories, which only samples of the validation part have. */
 static mica_part calibrates(const mica_run *run) {
   return mica__recommend_ranks(run) ? MICA_PART_VALIDATION : MICA_PART_TRAIN;
 }

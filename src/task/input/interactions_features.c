@@ -1,4 +1,5 @@
-/* Features as facts of a run: a text for each column, the values of the columns, and the rows of users and items. */
+/* Features as values stored with a run (run/facts.h): a text for each column, the values of the columns, and the rows
+ * of users and items. */
 #include "data/interactions/feature_texts.h"
 #include "run/facts.h"
 #include "run/fields.h"
@@ -17,9 +18,10 @@ MICA__FACTS(feature, FEATURE_FACTS, 0);
 
 bool mica__features_are_noted(const mica_run *run) { return mica__recommend_facts_of(run).features.list != NULL; }
 
-/* --- to facts --- */
+/* --- to stored values --- */
 
-/* What is written to facts: the columns of features with their numbers, or the rows of features of a side's ids. */
+/* The state of writing features to stored values: either the columns with their numbers, or the rows of features of one
+ * side's ids (users or items). */
 typedef struct writing {
   const mica__features *f;
   mica__side side;
@@ -76,7 +78,7 @@ mica_status mica__features_note(mica_run *run, const mica__features *f, const mi
   return note_rows(run, f, MICA__SIDE_ITEM, items);
 }
 
-/* --- from facts --- */
+/* --- from stored values --- */
 
 mica_status mica__features_recall(const mica_run *run, mica__features *f) {
   const mica__recommend_facts known = mica__recommend_facts_of(run);

@@ -57,7 +57,8 @@ static mica_status read_file(const mica_run *run, const char *path, mica__intera
     return mica__fail(MICA_E_INVALID, "separator must be one ASCII character, not \"%s\"", s.separator);
   if (takes) MICA_TRY(mica__features_recall(run, &out->features));
   MICA_TRY(mica__interactions_open(path, &config, each, user, out));
-  /* The run's own data take features from the tables of users and items beside them; other data have them recalled. */
+  /* The run's own data read features from the tables of users and items beside them. Other data use the values stored
+   * with the run, which were read above. */
   return !each && takes && mica__recommend_owns(run, path) ? add_sides(run, out) : MICA_OK;
 }
 
@@ -70,8 +71,8 @@ mica_status mica__recommend_read_each(const mica_run *run, const char *path, mic
   return read_file(run, path, out, each, user);
 }
 
-/* Finds the features of a user and of an item. In features read back from facts there are no keys, and the rows are
- * in the order of ids. */
+/* Sets the rows of features of an interaction's user and item if the features come from the values stored with the run.
+ * Such features have no keys, and their rows are in the order of ids. -1: there are no features. */
 static void take_recalled(const mica__features *f, mica__interaction *one) {
   if (!f->keys[MICA__SIDE_USER].count) one->rows.at[MICA__SIDE_USER] = f->rows[MICA__SIDE_USER] ? one->user - 1 : -1;
   if (!f->keys[MICA__SIDE_ITEM].count) one->rows.at[MICA__SIDE_ITEM] = f->rows[MICA__SIDE_ITEM] ? one->item - 1 : -1;

@@ -1,4 +1,4 @@
-/* The meaning of settings and facts for a recommending run. */
+/* The meaning of settings and stored values (run/facts.h) for a recommending run. */
 #include "run/common_fields.h"
 #include "run/common_values.h"
 #include "run/fields.h"
@@ -40,7 +40,8 @@ bool mica__recommend_clicks(const mica_run *run) {
 
 int64_t mica__recommend_top(const mica_run *run) { return mica__recommend_settings_of(run).top; }
 
-/* Ratings are trained to the end of the schedule, unless a validation part is asked for to choose an epoch. */
+/* If ratings are learned, training goes on to the end of the schedule, and by default no validation part chooses the
+ * best epoch. */
 double mica__recommend_validation(const mica_run *run) {
   if (mica__recommend_settings_of(run).objective == MICA__OBJECTIVE_RATING &&
       !mica__common_is_set(run, MICA__SETTING_validation))
@@ -53,12 +54,12 @@ static const char *model_of(const mica_run *run) {
   return *name ? name : mica__recommend_ranks(run) ? "sasrec" : mica__recommend_clicks(run) ? "dlrm" : "mf";
 }
 
-/* The sizes of features, from the run's facts. */
+/* The sizes of features, from the values stored with the run. */
 static void take_sizes(const mica_run *run, mica__recommender *network) {
   const mica__recommend_facts facts = mica__recommend_facts_of(run);
   const mica__fact_texts features = facts.features;
   network->values = 1;
-  /* Contradictory facts are refused when features are read back. */
+  /* Stored values that contradict each other are refused when features are read back. */
   for (size_t k = 0; k < features.count && 4 * k + 4 <= facts.feature_numbers.count; k++) {
     const double *own = facts.feature_numbers.list + 4 * k;
     network->values += (int64_t)own[0];

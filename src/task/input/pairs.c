@@ -24,7 +24,8 @@ static bool is_text(const mica_column *column) {
          (column->kind == MICA_COLUMN_KIND_TEXT || (column->kind == MICA_COLUMN_KIND_CLASS && column->shape.rank == 0));
 }
 
-/* The name of the text column that is wanted; if none is named, the first that is not `other`. */
+/* Finds the text column named `wanted` or, if `wanted` is empty, the first one whose name is not `other`. *found
+ * receives its name. */
 static mica_status find_text(const mica_run *run, const mica_dataset *data, const char *wanted, const char *other,
                              const char *setting, const char **found) {
   mica__text names = {0};
@@ -64,14 +65,15 @@ static mica_status note_columns(mica_run *run) {
   return mica__run_note_text(run, "to", target);
 }
 
-/* Names the column of answers: the first line of a table is a header if one of its cells is this name. */
+/* Gives the name of the target column to the reader of tables, which takes the first line for a header if a cell holds
+ * this name. */
 static void opens(const mica_run *run, mica_dataset_config *config) {
   const char *to = mica__pairs_facts_of(run).to;
   if (!*to) to = mica__pairs_settings_of(run).to;
   if (*to) config->label_column = to;
 }
 
-/* Two columns of texts, and nothing else. */
+/* Data suit if they have exactly two columns, both of texts. */
 static int32_t suits(const mica_dataset *data) {
   const mica_column *a = mica_dataset_column(data, 0), *b = mica_dataset_column(data, 1);
   const bool two = b && mica_dataset_column_count(data) == 2;
@@ -93,7 +95,7 @@ static mica_status check_network(const mica_run *run) {
   return mica__task_share_width(settings.width, settings.heads, settings.positions == MICA_POSITIONS_KIND_ROTARY);
 }
 
-/* The texts of both languages, one language after the other. */
+/* All source texts, followed by all target texts. */
 typedef struct both {
   mica__texts from, to;
 } both;
@@ -131,7 +133,7 @@ static mica_status complete(mica_run *run, const mica_column *label) {
 
 /* --- tokens --- */
 
-/* Which side of a pair is missing, one bit per side; a blank text counts as missing. */
+/* Bits for the sides of a pair that are missing. A blank text counts as missing. */
 enum { NO_SOURCE = 1, NO_TARGET = 2 };
 
 static bool is_blank(const char *text, size_t bytes) {
@@ -159,7 +161,8 @@ static mica_status encode_all(const mica_run *run, const mica_dataset *data, con
   return status;
 }
 
-/* Targets with a begin token and without an end token, as the decoder reads them. */
+/* Makes targets as the decoder reads them: with a begin token before each, and without the end token. NULL: out of
+ * memory. The caller frees the result. */
 static int32_t *shift(const mica_run *run, const mica__ids *targets) {
   int32_t *read = malloc((targets->count + 1) * sizeof *read);
   for (size_t i = 0; read && i < targets->texts; i++) {
@@ -180,7 +183,7 @@ static mica_column_data column_of(const mica_run *run, const char *name, const i
                             .offsets = offsets};
 }
 
-/* Passes arrays to the dataset, which frees them; after a failure, those that are left are freed here. */
+/* Passes arrays to the dataset, which frees them. If this fails for an array, the arrays after it are freed here. */
 static mica_status own(mica_dataset *data, void *const *arrays, size_t count) {
   mica_status status = MICA_OK;
   for (size_t i = 0; i < count; i++)
@@ -213,9 +216,11 @@ static mica_status derive_of(const mica_run *run, const mica_dataset *data, uint
   return own(*out, arrays, 5);
 }
 
-/* Reports incomplete pairs. A few pairs with one side missing are trained on as they are; if most are incomplete, the
- * files do not belong together. If there is no translation at all, BLEU cannot be computed. For the validation part
- * only this is reported. */
+/* Checks for pairs with a blank side.
+ * - In training data, it is an error if more than half of the pairs have only one side: the files do not belong
+ * together. Fewer are remarked on and trained on as they are.
+ * - In other data, it is an error if no pair has a target, since BLEU has no references then. Blank sides are remarked
+ * on, except in the validation part of a run that trains. */
 static mica_status remark_empty(mica_run *run, mica_part part, const char *name, const uint8_t *lacks, size_t pairs) {
   const mica__pairs_facts facts = mica__pairs_facts_of(run);
   const char *from = facts.from, *to = facts.to;

@@ -26,7 +26,7 @@ mica_status mica__pairs_add(const mica_run *run, const char *name, const char *t
   const size_t valid = mica__utf8_prefix(text, bytes);
   if (valid < bytes) return mica__fail(MICA_E_FORMAT, "%s is not UTF-8 at byte %zu", name, valid + 1);
   MICA_TRY(mica__ids_add(run, name, text, bytes, false, most, false, work, ids));
-  /* mica__ids_add has left room. */
+  /* mica__ids_add has left room for the end token. */
   ids->ids[ids->count++] = mica__pairs_end(run);
   ids->offsets[ids->texts] = (int64_t)ids->count;
   return MICA_OK;

@@ -17,7 +17,7 @@
 #include <mica/nodes.h>
 #include <string.h>
 
-/* How long a run trains unless settings say otherwise: about this many windows, within this many epochs. */
+/* By default, a run trains on about USUAL_WINDOWS windows, in LEAST_EPOCHS to MOST_EPOCHS epochs. */
 #define USUAL_WINDOWS 1600
 #define LEAST_EPOCHS 10
 #define MOST_EPOCHS 100
@@ -39,13 +39,13 @@ static int32_t suits(const mica_dataset *data) { return mica__dataset_find(data,
 
 /* --- data --- */
 
-/* Pictures must have as many channels as those of the training; their sizes may differ. */
+/* Pictures must have the same number of channels as in training; their sizes may differ. */
 static void opens(const mica_run *run, mica_dataset_config *config) {
   const mica__fact_numbers input = mica__common_facts_of(run).input;
   config->like = NULL;
   config->height = config->width = 0;
   if (input.count == 3) config->channels = (int32_t)input.list[0];
-  /* Other data have no channels; a later check reports that masks cannot be learned from them. */
+  /* Data that are not pictures have no channels. A later check reports that this task cannot learn from them. */
   const mica_shape known = run->parts->whole ? mica_dataset_shape(run->parts->whole) : MICA_SCALAR;
   if (known.rank == 3) config->channels = (int32_t)known.dim[0];
 }
@@ -62,15 +62,16 @@ static mica_status shows(const mica_run *run, const mica_dataset *data, mica_dat
   return mica_dataset_tiles(data, &tiling, shown);
 }
 
-/* True if pictures have several sizes: each is cut separately into parts, from which windows are drawn. A run that was
- * begun by an older version scales and crops them to the size of the first. */
+/* True if pictures differ in size. Then each picture is cut into parts, and training draws windows from the parts.
+ * False for a run that an older version began (without the stored value "cut"): that run scales and crops all pictures
+ * to the size of the first one. */
 static bool has_own_sizes(const mica_run *run) {
   return run->parts->whole->store->sides && (!run->resumed || facts_of(run).cut.count);
 }
 
-/* Cuts pictures into parts that do not overlap. Parts are larger than the windows drawn from them unless a picture
- * is smaller, so windows can begin anywhere in them. A picture smaller than a part is extended by mirroring; the
- * mirrored pixels have no class. */
+/* Cuts pictures into parts that do not overlap. A side of a part is twice that of a window, or that of the smallest
+ * picture if it is less, but at least that of a window. So windows can begin at different positions in a part. A
+ * picture smaller than a part is extended by mirroring; the mirrored pixels have no class. */
 static mica_status trains(const mica_run *run, const mica_dataset *data, mica_dataset **shown) {
   const mica__fact_numbers cut = facts_of(run).cut;
   if (cut.count != 2 || !data->store->sides) return MICA_OK;
@@ -79,7 +80,7 @@ static mica_status trains(const mica_run *run, const mica_dataset *data, mica_da
 
 /* --- preparation --- */
 
-/* The smallest multiple of what U-Net halves to 1 that is at least a side; at most `most`. */
+/* `side`, rounded up to a multiple of `step` = 2^depth so that U-Net can halve it `depth` times, but at most `most`. */
 static double side_of(double step, int64_t side, double most) { return fmin(ceil((double)side / step) * step, most); }
 
 static mica_status note_sizes(mica_run *run) {

@@ -1,4 +1,5 @@
-/* Pictures and rows of tables: one column of numbers, and columns of classes beside it. */
+/* Input of pictures or of rows of tables. The dataset holds each picture, or all numbers of a row, in one column, and
+ * each input that is a class in a column of its own. */
 #include "task/input/sample.h"
 #include "run/columns/categories.h"
 #include "run/columns/columns.h"
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 
 #define AT_A_TIME 250
-/* How many samples a report looks at, to show some of them. */
+/* Maximum number of samples that a report evaluates, to show some of them. */
 #define LOOKED_AT 2000
 
 MICA__SETTINGS_STRUCT(sample, SAMPLE_SETTINGS);
@@ -39,7 +40,7 @@ static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_val
   return mica__run_network(run, nn, mica__run_inputs(run, batch), outputs);
 }
 
-/* Visits `count` samples from `from` on, which run through the network together. */
+/* Runs `count` samples from `from` on through the network at once, and visits each. */
 static mica_status visit_some(mica_run *run, const mica__samples *s, int64_t from, int64_t count, float *outputs,
                               mica__sample_fn *fn, void *user) {
   const int64_t width = run->task->head->outputs(run);

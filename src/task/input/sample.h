@@ -5,7 +5,7 @@
 #include "run/common_settings.h"
 #include "run/composed.h"
 
-/* A task without this setting does not mix. */
+/* A task may lack this setting; it then does not mix pictures. */
 #define SAMPLE_SETTINGS(X, S)                                                                                          \
   X(S, INT, puzzle, "puzzle", "0", "N",                                                                                \
     "PuzzleMix: mix pictures in pairs by their saliency, in N x N blocks; 0: do not", .low = 0, .high = 8,             \

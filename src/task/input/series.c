@@ -22,7 +22,8 @@ MICA__SETTINGS_STRUCT(series, READ_SETTINGS);
 MICA__SETTINGS(series, READ_SETTINGS);
 MICA__FACTS(series, SERIES_FACTS, 0);
 
-/* Tables of numbers suit other tasks better, so this one must be named. */
+/* Returns 0, so that no data select this task by themselves: tables of numbers suit other tasks better. The user must
+ * choose this task by name. */
 static int32_t suits(const mica_dataset *data) {
   (void)data;
   return 0;
@@ -115,7 +116,7 @@ static mica_status prepare(mica_run *run) {
   return say(run, w);
 }
 
-/* With fewer windows, epochs cannot be compared. */
+/* With fewer validation windows than this, the losses of two epochs cannot be compared. */
 #define FEW_WINDOWS 10
 
 static mica_status derive(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out) {
@@ -132,7 +133,7 @@ static mica_status derive(mica_run *run, mica_part part, const mica_dataset *dat
   return mica__windows_scale(run, w);
 }
 
-/* Checks that data are series. They were found by name when the data were opened. */
+/* Checks that data are series. Their columns were found by name when the data were opened. */
 static mica_status fits(const mica_run *run, const mica_dataset *data) {
   if (mica__windows_of(data)) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "%s has no time series, but the run %s was trained on them", mica_dataset_name(data),
@@ -141,7 +142,8 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
 
 /* --- the network --- */
 
-/* The last state of a recurrent network over a window, and the window's level, (N, width). */
+/* Returns the last state (N, width) of a recurrent network. At each step, the network reads a row of the window and the
+ * level of the window. */
 static mica_value recur(mica_nn *nn, const mica__series_settings *s, mica_value window, mica_value level) {
   const mica_nn_rnn_config config = {.kind = !strcmp(s->model, "lstm") ? MICA_RNN_KIND_LSTM : MICA_RNN_KIND_GRU,
                                      .layers = s->layers,
@@ -154,8 +156,8 @@ static mica_value recur(mica_nn *nn, const mica__series_settings *s, mica_value 
   return mica_reshape(r.h, MICA_SHAPE(MICA_DYNAMIC, units));
 }
 
-/* A linear function of the window, in its own units, plus the network of the setting "model" (Lai et al. 2018): (N,
- * outputs). */
+/* Returns (N, outputs): a linear function of the window and its level, plus the output of the network that the setting
+ * "model" names, unless that is "linear" (Lai et al. 2018). */
 static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
   /* The inputs of an exported model are in the order in which they are taken here. */
   const mica_value level = mica_batch_value(batch, "level"), window = mica_batch_value(batch, "window");

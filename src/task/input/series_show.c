@@ -1,4 +1,4 @@
-/* Windows of series to predict from: the end of a table, and the rows of data. */
+/* Finds the windows that forecasts start from: the end of a given table, or origins in the series of a dataset. */
 #include "data/dataset.h"
 #include "data/series/ahead.h"
 #include "run/predict/document.h"
@@ -13,8 +13,8 @@
 
 #define AT_A_TIME 256
 
-/* Runs the network before each of `count` origins from `first` on; `outputs` receives horizon x targets numbers for
- * each. */
+/* Forecasts from each of `count` origins from `first` on. An origin is the first row that is not known. `outputs`
+ * receives horizon x targets numbers per origin. */
 static mica_status infer(mica_run *run, const mica__windows *w, int64_t first, int64_t count, float *outputs) {
   const int64_t row = w->window * (int64_t)w->series.count, series = (int64_t)w->series.count;
   float *windows = malloc((size_t)(count * row) * sizeof *windows);
@@ -43,8 +43,8 @@ static mica_status infer(mica_run *run, const mica__windows *w, int64_t first, i
 
 /* --- a window --- */
 
-/* Visits the windows before `count` origins from `first` on, named by their times; a single one may have another
- * name. */
+/* Visits a sample for each of `count` origins from `first` on. The name of each sample is `name` or, if that is NULL,
+ * "from" and the time of the origin. */
 static mica_status visit_origins(mica_run *run, const mica__windows *w, int64_t first, int64_t count, const char *name,
                                  mica__sample_fn *fn, void *user) {
   const size_t width = (size_t)run->task->head->outputs(run);
@@ -68,7 +68,7 @@ static mica_status visit_origins(mica_run *run, const mica__windows *w, int64_t 
 
 /* --- tables and data --- */
 
-/* Visits the rows after the end of a table. */
+/* Visits one sample, the forecast of the rows after the end of a table. */
 static mica_status visit_table(mica_run *run, const char *name, char *content, size_t size, mica__sample_fn *fn,
                                void *user) {
   mica__windows w;

@@ -20,7 +20,7 @@ MICA__FACTS(series, SERIES_FACTS, 0);
 
 /* --- reading --- */
 
-/* The value that the run has recorded, else the setting, else what the series suggest. */
+/* The value that the run has recorded, else the setting, else `otherwise`. */
 static int64_t found(double fact, int64_t setting, int64_t otherwise) {
   return fact > 0 ? (int64_t)fact : setting > 0 ? setting : otherwise;
 }

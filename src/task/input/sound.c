@@ -55,7 +55,7 @@ static mica_status prepare(mica_run *run) {
                       rate);
   const double input[] = {1, floor(rate * settings_of(run).seconds)};
   MICA_TRY(mica__run_note_numbers(run, "rate", &rate, 1));
-  /* If a task has rows beside recordings, the fact "input" describes the rows. */
+  /* If a task has rows beside recordings, the stored value "input" describes the rows. */
   if (run->task->input->traits.rows) return MICA_OK;
   MICA_TRY(mica__run_note_numbers(run, "input", input, 2));
   MICA_TRY(mica__run_note_numbers(run, "mean", &zero, 1));
@@ -71,7 +71,7 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
 
 /* --- the network --- */
 
-/* The mel powers of a frame are one step of a sequence. */
+/* Builds cnn_gru, which reads the mel powers of one frame per step. */
 static mica_value sequence_answers(mica_nn *nn, const mica_run *run, mica_value x, int64_t outputs) {
   const mica_model_config config = {.name = "cnn_gru",
                                     .classes = outputs,
@@ -88,7 +88,7 @@ static mica__keywords keywords_of(const mica_run *run) {
       .rate = facts_of(run).rate, .mels = s.mels, .masks = s.masks, .width = s.width, .dropout = s.dropout};
 }
 
-/* The network over recordings (N, samples). */
+/* Builds the network that reads recordings x (N, samples), and returns its `outputs` outputs per recording. */
 static mica_value answers(mica_nn *nn, const mica_run *run, mica_value x, int64_t outputs) {
   const mica__keywords k = keywords_of(run);
   x = mica__keywords_spectra(nn, &k, x);
@@ -96,7 +96,7 @@ static mica_value answers(mica_nn *nn, const mica_run *run, mica_value x, int64_
   return mica__keywords_build(nn, &k, x, outputs);
 }
 
-/* How many samples from the middle of a recording the network reads. */
+/* The number of samples from the middle of a recording that the network reads. */
 static int64_t heard(const mica_run *run) { return (int64_t)floor(facts_of(run).rate * settings_of(run).seconds); }
 
 static mica_value hears(mica_nn *nn, const mica_run *run, const mica_batch_values *batch) {
@@ -108,7 +108,7 @@ static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_val
   return answers(nn, run, hears(nn, run, batch), outputs);
 }
 
-/* An exported model reads whole recordings (N, T) of any length T. */
+/* The input of an exported model: N whole recordings of T samples each, for any N and T. */
 static const mica_batch_column columns[] = {{"sound", MICA_F32, {2, {MICA_DYNAMIC, MICA_DYNAMIC}}}, {0}};
 
 static mica_value exported(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {

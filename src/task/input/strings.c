@@ -1,4 +1,5 @@
-/* Recordings with their texts, for networks that read the sound as it arrives. */
+/* Recordings with their texts, for networks that read the sound as it arrives. A string is a sample that joins several
+ * recordings of one speaker. */
 #include "task/input/strings.h"
 #include "data/dataset.h"
 #include "run/facts.h"
@@ -30,7 +31,7 @@ const char *mica__strings_reduction_at(size_t i) {
   return names[i];
 }
 
-/* Recordings with classes suit other tasks better. */
+/* Returns a low value for recordings, because recordings with classes suit other tasks better. */
 static int32_t suits(const mica_dataset *data) { return mica__dataset_find(data, MICA_COLUMN_KIND_SOUND) ? 5 : 0; }
 
 /* --- preparation --- */
@@ -66,7 +67,7 @@ static mica_status add_letters(const mica_dataset *data, int32_t *letters, int64
   return MICA_OK;
 }
 
-/* Sets the fact "alphabet": one text per letter. */
+/* Sets the stored value "alphabet": one text per letter. */
 static mica_status note_alphabet(mica_run *run, const int32_t *letters, int64_t count) {
   char(*bytes)[8] = calloc((size_t)count, sizeof *bytes);
   const char **texts = calloc((size_t)count, sizeof *texts);
@@ -149,7 +150,7 @@ static mica_status prepare(mica_run *run) {
 
 /* --- the network --- */
 
-/* How many steps of each recording are valid, (N) i32. */
+/* The number of valid steps of each recording, (N) i32. */
 static mica_value steps_of(const mica_run *run, const mica_batch_values *batch) {
   const mica_value lengths = mica_batch_value(batch, "sound.length");
   const mica__strings_time t = mica__strings_time_of(run);
@@ -165,7 +166,8 @@ static mica_value augmented(mica_nn *nn, const mica_run *run, mica_value x, mica
   mica_value loudness = mica_random_uniform(mica_nn_step(nn), each, 29, -LOUDNESS, LOUDNESS);
   x = mica_mul(x, mica_exp(loudness));
   if (s.noise <= 0 || *s.join) return x;
-  /* The noise is in proportion to the recording's own power, without the zeros that pad it in a batch. */
+  /* mica_add_noise scales the noise by the mean power of a padded row. The zeros that pad a recording lower this mean,
+   * so the noise is scaled up to fit the recording's own samples. */
   mica_value added = mica_sub(mica_add_noise(x, mica_nn_step(nn), 31, s.noise, s.noise + 20), x);
   mica_value own = mica_cast(mica_maximum(lengths, mica_full_like(lengths, 1)), mica_value_dtype(x));
   mica_value whole = mica_sum(mica_full_like(x, 1), MICA_AXES(1), true);
@@ -175,8 +177,8 @@ static mica_value augmented(mica_nn *nn, const mica_run *run, mica_value x, mica
 static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
   mica_value x = mica_batch_value(batch, "sound");
   if (mica_nn_is_training(nn)) {
-    /* Random numbers depend on the number of values in the graph, so the steps are made first, as in all runs so
-     * far. */
+    /* Random numbers depend on how many values the graph has already. Earlier versions built the steps before them, so
+     * the steps are built here too, although nothing uses them: the same seed gives the same numbers. */
     (void)steps_of(run, batch);
     x = augmented(nn, run, x, mica_batch_value(batch, "sound.length"));
     mica__batch_replace(batch, "sound", x);
@@ -190,7 +192,7 @@ static mica_value picture(const mica_run *run, const mica_batch_values *batch) {
   return mica__recogniser_spectra(&l, mica_batch_value(batch, "sound"));
 }
 
-/* A model hears whole recordings. */
+/* An exported model reads whole recordings (N, T) of any length T. */
 static const mica_batch_column export_columns[] = {{"sound", MICA_F32, {2, {MICA_DYNAMIC, MICA_DYNAMIC}}}, {0}};
 
 const mica__input mica__input_strings = {

@@ -55,7 +55,8 @@ static mica_status open_form(const mica_run *run, const char *path, mica_part pa
   mica_dataset *base = NULL, *made = NULL;
   MICA_TRY(open_parted(run, form->rate, path, part, &base));
   MICA_TRY(mica__strings_make(base, run->task->name, part, form, &made));
-  /* Parts opened after the first are read with its alphabet. */
+  /* The training part is opened first and gives the run its alphabet. Parts that are opened later must fit the
+   * alphabet. */
   const mica_status status = facts_of(run).alphabet.list ? run->task->fits(run, made) : MICA_OK;
   if (status == MICA_OK)
     *data = made;
@@ -64,7 +65,8 @@ static mica_status open_form(const mica_run *run, const char *path, mica_part pa
   return status;
 }
 
-/* All parts number speakers as the training part does. The run records the speakers only after its parts are opened. */
+/* All parts number speakers in the order of the training part. The run records the speakers only after its parts are
+ * opened, so the names are taken from the training data here. */
 mica_status mica__strings_open_form(const mica_run *run, const char *path, mica_part part,
                                     const mica__strings_form *form, mica_dataset **data) {
   mica__strings_form numbered = *form;

@@ -1,4 +1,4 @@
-/* The network that settings and facts describe. */
+/* The network that settings and stored values (run/facts.h) describe. */
 #include "run/fields.h"
 #include "run/run.h"
 #include "run/state/networks.h"

@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many recordings a report looks at, to show some of them: it should take seconds. */
+/* Maximum number of recordings that a report evaluates, to show some of them. This takes only seconds. */
 #define LOOKED_AT 200
 
 /* --- pictures --- */
 
-/* Values that are computed for a sample before it is visited. */
+/* The state of a visit that adds a picture of the spectra to each sample before it calls `fn`. */
 typedef struct drawing {
   mica__sample_fn *fn;
   void *user;

@@ -23,8 +23,10 @@ static const char *const networks[] = {"encoder", "tagger", "tcn", "cnn_gru", NU
 
 /* --- columns --- */
 
-/* The column of texts: the one of that name, else the first of kind TEXT, else the only column of classes apart from
- * the answers, whose class names are the texts. NULL: there is none. */
+/* The column of texts, or NULL if there is none.
+ * name not empty: the column of that name
+ * name empty: the first column of kind TEXT. If there is none, the only column of classes apart from the answers; the
+ * names of its classes are the texts. */
 static const mica_column *text_of(const mica_run *run, const mica_dataset *data, const char *name) {
   const mica_column *label = mica__run_find_label(data), *only = NULL;
   const size_t count = mica_dataset_column_count(data);

@@ -1,4 +1,4 @@
-/* Settings and facts of texts as tokens. */
+/* Settings and stored values (run/facts.h) of texts as tokens. */
 #include "run/fields.h"
 #include "task/input/tokens.h"
 

@@ -49,7 +49,8 @@ static mica_status trains(const mica_run *run, const mica_dataset *data, mica_da
 
 /* --- preparation --- */
 
-/* A window is no longer than the longest volume needs, and its sides can be halved as often as in U-Net. */
+/* Sets the stored values "window" and "input". Along each axis a window is as long as the setting says or, if that is
+ * shorter, as the longest volume rounded up to a multiple of 2^depth, so that U-Net can halve it `depth` times. */
 static mica_status note_window(mica_run *run) {
   const mica__volume_settings s = mica__volume_settings_of(run);
   const mica_dataset *data = run->parts->whole;
@@ -121,7 +122,8 @@ static mica_value image_of(const mica_run *run, const mica_batch_values *batch) 
   return mica_batch_value(batch, mica__common_facts_of(run).input_column);
 }
 
-/* Builds the network on windows that batches store as pictures of D H rows; the answers are stored so too. */
+/* Batches store a window (D, H, W) as a picture with D * H rows. Builds the network on the windows, and returns its
+ * answers in the same form. */
 static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
   const mica__grid grid = mica__volume_grid(run);
   const int64_t depth = grid.sides[0], height = grid.sides[1], width = grid.sides[2];

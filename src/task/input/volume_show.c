@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* How many volumes a report shows. */
+/* Maximum number of volumes that a report shows. */
 #define LOOKED_AT 3
 
 MICA__FIELDS(volume, VOLUME_SETTINGS, VOLUME_FACTS);
@@ -41,7 +41,8 @@ static mica_status read_window(void *user, const mica__window *w, float *values)
   return MICA_OK;
 }
 
-/* Predicts a volume and visits it; `whole`: with its slices, which evaluations do not need. */
+/* Predicts a volume and visits it. If `whole`, also reads the slices through its middle, which evaluations do not
+ * need. */
 static mica_status show(mica_run *run, const char *name, source *s, const mica__nifti *header, bool whole,
                         mica__sample_fn *fn, void *user) {
   const mica__volume_reader reader = {read_window, s, header};
