@@ -4,7 +4,7 @@
 
 MICA__TASK_FIELDS(forecast, SERIES_SETTINGS, SERIES_FACTS, 0);
 
-/* Found by experiments on four series of 300 to 2,300 rows. */
+/* These defaults were found by experiments on four series of 300 to 2,300 rows. */
 static const mica_setting defaults[] = {{"model", "lstm"},
                                         {"epochs", "60"},
                                         {"batch", "32"},

@@ -5,7 +5,7 @@
 MICA__TASK_FIELDS(language, CONTEXTS_SETTINGS, CONTEXTS_FACTS, 0);
 
 static const mica_task_metric metrics[] = NEXT_TOKEN_METRICS;
-/* A prediction has all columns. */
+/* No column holds only answers: each token is an answer to those before it, so predictions need all columns. */
 static const char *const answers[] = {NULL};
 
 static const mica_onnx_text export_docs[] = {

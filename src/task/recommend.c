@@ -1,5 +1,6 @@
-/* recommend: how users rate items, or which items they choose next, from tables of interactions. Ids are rows of
- * tables; a step updates only the rows that it reads. */
+/* recommend: how users rate items, or which items they choose next, from tables of interactions. An id is the row of a
+ * user or an item in a table of embeddings. Unless something prevents it (task/head/ranking.c), an optimizer step
+ * updates only the rows that its batch has read. */
 #include "run/columns/columns.h"
 #include "run/common_fields.h"
 #include "run/common_values.h"
@@ -32,8 +33,8 @@ static const mica_task_metric rating_metrics[] = {
 
 /* --- defaults --- */
 
-/* Defaults measured on MovieLens with 100,000 ratings (2026-11-25). Those of dlrm and of clicks are common values,
- * since no such data were available. */
+/* Defaults measured on MovieLens with 100,000 ratings (2026-11-25). The defaults of dlrm and for clicks are common
+ * values, since no data with features or clicks were available. */
 typedef struct usual {
   const char *model, *objective, *epochs, *batch, *optimizer, *lr, *schedule, *width, *dropout, *negatives, *l2;
 } usual;
@@ -63,7 +64,7 @@ static mica_status set_defaults(mica_run *run) {
                       model);
   const mica_setting values[] = {
       {"model", model},
-      /* Recorded, so that a resumed run splits its data in the same way. */
+      /* The setting is recorded, so that a resumed run splits its data in the same way. */
       {"validation", !strcmp(objective, "rating") ? "0" : ""},
       {"epochs", u->epochs},
       {"batch", u->batch},
@@ -98,8 +99,8 @@ static mica_status check(const mica_run *run) {
   return check_share(run);
 }
 
-/* Checks that ids mean the same to the teacher: they are numbered in the order of the training part, which a seed
- * may have drawn. */
+/* Checks that each id means the same user or item to the teacher. Ids are numbered in the order of the training part,
+ * and another seed can put other samples into that part. */
 static mica_status check_ids(const mica_run *run, const mica_run *teacher) {
   const int64_t own = mica__common_settings_of(run).seed, other = mica__common_settings_of(teacher).seed;
   mica_status status = mica__distil_check_texts(run, "users", "user", "users");
@@ -147,7 +148,8 @@ static mica_status prepare(mica_run *run) {
 
 static bool is_count(double number, double most) { return number >= 0 && number <= most && number == floor(number); }
 
-/* feature_numbers holds for each feature: how many values it has, how many a cell holds, mean and deviation. */
+/* feature_numbers holds four numbers for each feature: how many values it has, the most that a cell holds, mean and
+ * deviation. */
 static mica_status check_feature_numbers(const mica_run *run) {
   const mica__fact_numbers numbers = mica__recommend_facts_of(run).feature_numbers;
   for (size_t k = 0; k + 4 <= numbers.count; k += 4)

@@ -21,8 +21,9 @@ MICA__TASK_FIELDS(regress, NUMBERS_SETTINGS, NUMBERS_FACTS, 0);
 
 static const mica_task_metric metrics[] = NUMBERS_METRICS;
 
-/* Rows of numbers are small and few: by default they are repeated until about STEPS steps are done, at a rate at which
- * the default network is stable (measured on tables of 1,000 to 20,000 rows, 2026-11-24). */
+/* Rows of numbers are small, and most tables have few of them. So by default they are repeated until about STEPS steps
+ * are done. RATE is a rate at which the default network is stable (measured on tables of 1,000 to 20,000 rows,
+ * 2026-11-24). */
 #define STEPS 5000
 #define RATE 0.01
 static mica_status set_defaults(mica_run *run, const mica_dataset *data) {

@@ -9,7 +9,7 @@
 #define SPEECH_SETTINGS(X, S) STRINGS_SETTINGS(X, S) LETTERS_SETTINGS(X, S)
 MICA__TASK_FIELDS(speech, SPEECH_SETTINGS, STRINGS_FACTS, 0);
 
-/* Found by experiments on strings of spoken digits (2026-11-25). */
+/* These defaults were found by experiments on strings of spoken digits (2026-11-25). */
 static const mica_setting defaults[] = {
     {"model", "gru"},         {"epochs", "6"},    {"batch", "8"},         {"lr", "0.006"},    {"optimizer", "adamw"},
     {"weight-decay", "0.01"}, {"warm-up", "100"}, {"schedule", "cosine"}, {"clip-norm", "5"}, {0}};
@@ -22,8 +22,8 @@ static const mica_onnx_text export_docs[] = {
     {"scores", "log probabilities a step: at index 0 of no letter, at index k of the k-th of the \"alphabet\", from 1"},
     {0}};
 
-/* The input alone decides: only when data are opened for the task do their texts become letters, which the head
- * looks for. */
+/* Only the input decides whether data suit the task. The head cannot: it looks for a column of letters, which data have
+ * only after they are opened for this task. */
 static int32_t suits(const mica_dataset *data) { return mica__input_strings.suits(data); }
 
 static mica_status transcribes(mica_run *run, const mica_text_search *search, mica__transcription *how) {

@@ -1,4 +1,4 @@
-/* The table of all tasks, by which runs know them. */
+/* The table of all tasks, in which runs find the row of a task. */
 #include "task/tasks.h"
 
 const mica__task_row *const mica__tasks[] = {

@@ -1,4 +1,4 @@
-/* task/tasks.h: the rows of all tasks, for code that belongs to one of them. */
+/* task/tasks.h: the rows of all tasks, for code that needs the row of a certain task. */
 #ifndef MICA_TASK_TASKS_H
 #define MICA_TASK_TASKS_H
 

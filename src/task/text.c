@@ -4,7 +4,7 @@
 #include "task/head/numbers.h"
 #include "task/input/tokens.h"
 
-/* Found by experiments on phone messages (spam or not). */
+/* These defaults were found by experiments on phone messages (spam or not). */
 static const mica_setting defaults[] = {
     {"model", "encoder"},   {"epochs", "5"},          {"batch", "32"},    {"lr", "0.003"},
     {"optimizer", "adamw"}, {"weight-decay", "0.01"}, {"clip-norm", "1"}, {0}};

@@ -18,11 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Keys of random numbers. */
+/* The first key of this task's random streams. */
 #define KEY UINT64_C(0x64696666)
-/* The default number of steps of a rising learning rate, at most a tenth of the run's. */
+/* The default warm-up in steps; a run warms up for at most a tenth of its steps. */
 #define WARM_UP 100
-/* By default the moving averages of the weights reach back over this share of the run's steps. */
+/* The default window of the moving averages of the weights (ema), as a share of the run's steps. */
 #define AVERAGED 0.1
 /* The fewest steps of a run by default. */
 #define LEAST_STEPS 2500
@@ -38,7 +38,8 @@ static const mica_task_metric metrics[] = {{"noise_mse", true, "mean squared err
 MICA__FACTS_STRUCT(diffuse, DIFFUSE_FACTS);
 static MICA__FACTS_TABLE(diffuse, DIFFUSE_FACTS, 3);
 
-/* All data suit some other task better, so this one must be named. */
+/* Returns 0, so that no data select this task by themselves: every kind of data suits another task better. The user
+ * must choose this task by name. */
 static int32_t suits(const mica_dataset *data) {
   (void)data;
   return 0;
@@ -60,7 +61,7 @@ static mica_status set_lengths(mica_run *run) {
   return mica__common_set_number(run, MICA__SETTING_ema, fmin(1 - 1 / fmax(AVERAGED * steps, 2), 0.9999));
 }
 
-/* Scales pictures to -1 .. 1, the range in which drawing ends. */
+/* Scales pictures to -1 .. 1, the range of the values that drawing computes. */
 static mica_status set_scale(mica_run *run) {
   static const mica__common_setting scale[] = {MICA__SETTING_mean, MICA__SETTING_deviation};
   for (int i = 0; i < 2; i++) {
@@ -81,7 +82,7 @@ static mica_status check_augment(const mica_run *run) {
   return MICA_OK;
 }
 
-/* The smallest multiple that is not below `side` or `least`. */
+/* Rounds `side` up to a multiple of `multiple`, and returns at least `least`. */
 static int64_t fitting_side(int64_t side, int64_t multiple, int64_t least) {
   const int64_t rounded = (side + multiple - 1) / multiple * multiple;
   return rounded < least ? least : rounded;
@@ -137,7 +138,8 @@ static mica_status teaches(const mica_run *run, const mica_run *teacher) {
 
 /* --- the step --- */
 
-/* The row of the class in the network's table; the last one if the class is hidden. */
+/* The row of each label in the network's table of classes. A label below 0 gets the last row, "no class"; in training,
+ * a random share `drop_class` of the labels gets it too. */
 static mica_value rows_of(const mica_run *run, mica_value step, mica_value like, mica_value label, bool training) {
   const mica__diffuse_settings s = mica__diffuse_settings_of(run);
   const int64_t classes = mica__diffuse_classes(run);
@@ -147,7 +149,9 @@ static mica_value rows_of(const mica_run *run, mica_value step, mica_value like,
   return mica_where(mica_random_bernoulli(step, like, KEY + 2, s.drop_class), none, label);
 }
 
-/* The network is built here, because it reads the picture with the noise that the loss compares with. */
+/* The training and test step. Other heads get the output of the network as an argument. This head ignores that argument
+ * (`none`) and builds the network itself, because the network must read the noisy picture. The loss compares the output
+ * with the noise that was added. */
 static void step(mica_nn *nn, const mica_run *run, mica_value none, const mica_batch_values *batch,
                  mica_objective *out) {
   (void)none;
@@ -172,7 +176,7 @@ static void step(mica_nn *nn, const mica_run *run, mica_value none, const mica_b
 
 static const char *const networks[] = {"denoiser", NULL};
 
-/* One pass of the network; a program that draws calls it once for each step. */
+/* Exports one pass of the network. A program that draws pictures runs the pass once per step. */
 static void exports(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
   const mica_run *run = config;
   mica_value x = mica_batch_value(batch, mica__common_facts_of(run).input_column), label = {0};
@@ -200,7 +204,7 @@ static mica_status agree(mica_run *run, mica_run *other, int64_t most, double *s
 
 static bool suits_label(const mica_column *label) { return label->kind == MICA_COLUMN_KIND_CLASS; }
 
-/* Numbers of a picture. */
+/* The number of values in a picture: channels times height times width. */
 static int64_t outputs(const mica_run *run) {
   const mica__fact_numbers input = mica__common_facts_of(run).input;
   int64_t count = 1;

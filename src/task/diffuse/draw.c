@@ -9,7 +9,8 @@
 
 #include <stdlib.h>
 
-/* The number of pictures to draw by default; the number of classes in a report, and of pictures for each. */
+/* USUAL_COUNT: pictures that a prediction draws by default. SHOWN_CLASSES and SHOWN_OF_EACH: classes in a report, and
+ * pictures per class. */
 #define USUAL_COUNT 10
 #define SHOWN_CLASSES 10
 #define SHOWN_OF_EACH 4

@@ -28,7 +28,7 @@
 /* The utterance that is being made. */
 typedef struct saying {
   int32_t *letters; /* code points */
-  float *durations; /* frames of each */
+  float *durations; /* frames of each letter */
   int64_t count, frames;
   float *shares; /* the share of each of the run's speakers in the voice */
 } saying;
@@ -39,13 +39,14 @@ static void free_saying(saying *s) {
   free(s->shares);
 }
 
-/* The network of durations has the inputs before BOTH; the network of spectra has all inputs. */
+/* Indices of inputs. The graph that computes durations has the inputs before BOTH; the graph that computes spectra has
+ * all inputs. */
 enum { LETTERS, LENGTH, SHARES, BOTH, DURATIONS = BOTH, FRAMES, ALL };
 
-/* What a graph is built of. */
+/* The argument of build(): the network, and which of its two graphs to build. */
 typedef struct building {
   mica__speaker network;
-  bool spectra; /* build the spectra of letters with durations; else the durations of letters */
+  bool spectra; /* true: build spectra from letters and their durations; false: build the durations */
 } building;
 
 static mica_value build(mica_nn *nn, const mica_run *run, const mica_value *in, void *user) {
@@ -57,7 +58,8 @@ static mica_value build(mica_nn *nn, const mica_run *run, const mica_value *in, 
   return mica__speaker_unscale(mica__speaker_decode(nn, &b->network, &code, in[DURATIONS], in[FRAMES]).spectrum);
 }
 
-/* Computes `count` numbers: spectra, if `frames` (a one for each frame) is given, else durations of letters. */
+/* Computes `count` numbers: the spectra or, if `frames` is NULL, the durations of the letters. `frames` has a one for
+ * each frame. */
 static mica_status compute(mica_run *run, const saying *s, const float *frames, int64_t count, float *output) {
   const int64_t speakers = (int64_t)mica__speak_facts_of(run).speakers.count;
   const int32_t length = (int32_t)s->count;
@@ -89,7 +91,7 @@ static mica_status read_letters(const mica_run *run, const char *text, saying *s
   return MICA_OK;
 }
 
-/* A voice of one speaker. */
+/* Sets the voice to that of one speaker. */
 static mica_status set_speaker(const mica_run *run, size_t speaker, saying *s) {
   s->shares = calloc(mica__speak_facts_of(run).speakers.count, sizeof *s->shares);
   if (!s->shares) return mica__fail_nomem("speakers");

@@ -1,5 +1,6 @@
 /* speak: speech from texts. A network learns the spectra of recordings from their letters and speakers. Connectionist
- * temporal classification of letters' positions learns which frames belong to which letter. */
+ * temporal classification learns which frames belong to which letter; its classes are the positions of the letters in
+ * the text. */
 #include "task/speak/speak.h"
 #include "data/dataset.h"
 #include "run/fields.h"
@@ -27,7 +28,8 @@ static const mica_task_metric metrics[] = {
     {0}};
 static const char *const answers[] = {"sound", "sound.length", NULL};
 
-/* Data with texts suit speech better, so this task must be named. */
+/* Returns 0, so that no data select this task by themselves: data with texts suit speech better. The user must choose
+ * this task by name. */
 static int32_t suits(const mica_dataset *data) {
   (void)data;
   return 0;
@@ -51,7 +53,8 @@ static mica_status open_part(const mica_run *run, const char *path, const mica_d
   return mica__strings_open_form(run, path, config->part, &form, data);
 }
 
-/* How many samples a text needs at least: a frame for each letter and for the silence at each end. */
+/* The units of time by which texts are checked: a text needs at least a frame for each letter and for the silence at
+ * each end. */
 static mica__strings_time time_of(const mica_run *run) {
   const mica_stft_config c = mica__speaker_stft(mica__speak_facts_of(run).rate);
   return (mica__strings_time){.length = c.length,

@@ -1,4 +1,4 @@
-/* Whose voice a recording has: the probabilities of the run's speakers. */
+/* Computes for each speaker of the run the probability that a recording has the voice of that speaker. */
 #include "run/predict/once.h"
 #include "task/speak/speak.h"
 
@@ -11,7 +11,7 @@ typedef struct listening {
   int64_t count; /* samples of the recording */
 } listening;
 
-/* Makes the share of each speaker in the voice of a recording (1, T): (1, speakers), which add up to 1. */
+/* Builds the shares (1, speakers) of the speakers in the voice of a recording (1, T). They add up to 1. */
 static mica_value build(mica_nn *nn, const mica_run *run, const mica_value *in, void *user) {
   const listening *l = user;
   (void)run;

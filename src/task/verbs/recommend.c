@@ -1,4 +1,4 @@
-/* Recommends items to known users, to new users by their ratings, and items similar to another. */
+/* Recommends items: to known users, to new users by their ratings, or because they are similar to a given item. */
 #include "networks/ranker.h"
 #include "run/facts.h"
 #include "task/head/ranking.h"
@@ -43,7 +43,8 @@ static mica_status read_history(const mica_run *run, int32_t user, asked *a) {
   return mica__fail(MICA_E_FORMAT, "the run is damaged: the history of user %d is \"%.40s\"", (int)user, at);
 }
 
-/* Ranks all items for a user by the values of pairs, with the features that the network reads. */
+/* Ranks all items for a user by the value that the network predicts for each pair of the user and an item. Pairs have
+ * the features that the network reads. */
 static mica_status rank_by_pairs(mica_run *run, const mica__ranker *r, const asked *a, const mica_run_query *q,
                                  answer *out) {
   mica__features f = {0};
@@ -131,15 +132,16 @@ static mica_status answer_known(mica_run *run, const char *name, const mica_run_
   return status;
 }
 
-/* Checks that a new user rates each item once, within the range of ratings in training; rankings do not use the
- * ratings. */
+/* Checks a rating of a new user: the user has not rated the item before (`seen`, which is updated), and the rating is
+ * within the range of the ratings in training. A run that ranks items does not use the values of ratings, so it
+ * accepts any. */
 static mica_status check_rated(const mica_run *run, const mica_run_rating *rated, int32_t item, bool *seen) {
   const mica__fact_numbers within = mica__recommend_facts_of(run).rating_range;
   const double *range = within.list;
   if (seen[item]) return mica__fail(MICA_E_INVALID, "item '%s' is rated twice", rated->item);
   seen[item] = true;
   if (within.count != 2 || mica__recommend_ranks(run)) return MICA_OK;
-  const float rating = (float)rated->rating; /* as training reads them */
+  const float rating = (float)rated->rating; /* training reads ratings as float */
   if (rating >= (float)range[0] && rating <= (float)range[1]) return MICA_OK;
   return mica__fail(MICA_E_INVALID,
                     "the rating %.6g of item '%s' is out of range: the run was trained on ratings of %g to %g",

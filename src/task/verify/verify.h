@@ -1,5 +1,5 @@
-/* task/verify/verify.h: verification: whether two samples have the same class, which may be a class outside
- * training. */
+/* task/verify/verify.h: verification. A network tells whether two samples have the same class, even if training had no
+ * sample of that class. */
 #ifndef MICA_TASK_VERIFY_VERIFY_H
 #define MICA_TASK_VERIFY_VERIFY_H
 
@@ -7,7 +7,7 @@
 #include "run/setting_fields.h"
 #include "run/task.h"
 
-/* Which classes the test keeps. */
+/* The setting that chooses the classes kept for the test. */
 #define UNSEEN_SETTINGS(X, S)                                                                                          \
   X(S, TEXT, unseen, "unseen", "", "LIST",                                                                             \
     "classes kept for the test, as in a,b or as a number (default: classes that only the test part has, else 30 %)",   \
