@@ -1,4 +1,4 @@
-/* Tests constants ("enum", "const") of a schema's document against the other schemas that must hold. */
+/* Tests whether a value from "enum" or "const" satisfies the other schemas that hold for the same value. */
 #include "text/grammar/decimal.h"
 #include "text/grammar/language.h"
 #include "text/grammar/schema.h"
@@ -62,8 +62,8 @@ static mica_status admits_text(const mica__object *schema, const mica__object *v
 
 /* --- numbers --- */
 
-/* True if a is a whole multiple of b. Both are scaled to whole numbers by the same power of ten. False if b then
- * exceeds 64 bits. */
+/* True if a is a whole multiple of b, whatever their signs. Both are scaled to whole numbers by the same power of ten.
+ * False if the scaled b does not fit 64 bits. */
 static bool is_multiple(const mica__decimal *a, const mica__decimal *b) {
   uint64_t step = 0, rest = 0;
   const size_t scale = a->part_count > b->part_count ? a->part_count : b->part_count;

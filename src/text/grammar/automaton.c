@@ -78,7 +78,7 @@ void mica__automaton_text(mica__automaton *a, uint32_t from, const char *text, s
   }
 }
 
-/* --- what leads to an end --- */
+/* --- edges that can reach an end --- */
 
 /* For each node, the edges that depend on it: edges that lead to it, or that call the rule that starts at it. */
 typedef struct backward {
@@ -173,7 +173,7 @@ static mica_status sort_edges(mica__automaton *a) {
 
 /* --- ranks --- */
 
-/* The rules that each rule calls before a byte: rule r calls called[first[r]] to called[first[r + 1] - 1]. */
+/* The rules that each rule calls before it reads a byte: rule r calls called[first[r]] to called[first[r + 1] - 1]. */
 typedef struct callers {
   uint32_t *first, *called, *waiting; /* waiting: number of callers of a rule that have no rank yet */
   uint32_t *nodes, *seen;             /* seen: per node, 1 + the last rule whose start reaches it */

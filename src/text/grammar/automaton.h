@@ -42,7 +42,7 @@ typedef struct mica__automaton {
   uint32_t *first;
   uint8_t *need;  /* per node: the fewest nested calls needed to reach the end of its rule */
   bool *ends;     /* per node: it is the end of a rule */
-  uint32_t *rank; /* per rule: higher than the rank of every rule that calls it before a byte */
+  uint32_t *rank; /* per rule: higher than the rank of every rule that calls it before reading a byte */
 } mica__automaton;
 
 void mica__automaton_free(mica__automaton *a);

@@ -119,7 +119,8 @@ void mica__items_sort(mica__item *items, size_t count) {
   if (count > 1) qsort(items, count, sizeof *items, compare);
 }
 
-/* Enters the called rule of the smallest rank; all calls of it share a frame. */
+/* Enters the called rule with the smallest rank. The rules that call it before reading a byte have smaller ranks and
+ * were entered before, so all calls of the rule are known by now and share one frame. */
 static mica_status enter_rule(mica__states *s, mica__closure *c) {
   const uint32_t *rank = s->automaton->rank;
   uint32_t rule = c->calls[0].rule, depth = 0, frame = 0;

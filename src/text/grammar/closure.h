@@ -1,4 +1,4 @@
-/* text/grammar/closure.h: all items that can be reached without reading a byte. */
+/* text/grammar/closure.h: finds all items (text/grammar/states.h) that can be reached without reading a byte. */
 #ifndef MICA_TEXT_GRAMMAR_CLOSURE_H
 #define MICA_TEXT_GRAMMAR_CLOSURE_H
 
@@ -39,7 +39,7 @@ typedef struct mica__closure {
 } mica__closure;
 
 void mica__closure_free(mica__closure *c);
-/* Begins a set. */
+/* Begins a new, empty set. */
 void mica__closure_begin(mica__closure *c);
 /* Adds an item unless the set has it. */
 void mica__closure_add(mica__closure *c, mica__item item);

@@ -1,10 +1,10 @@
-/* Decimal numbers. */
+/* Reads decimal numbers with all their digits, and compares them. */
 #include "text/grammar/decimal.h"
 
 #include <string.h>
 
-/* Splits digits at a point after the first `point` of them, and drops zeros at both ends. False if there are more
- * than MICA__MOST_DIGITS before or after the point. */
+/* Splits `count` digits into those before and after a decimal point, which follows the first `point` digits, and drops
+ * zeros at both ends. False if there are more than MICA__MOST_DIGITS before or after the point. */
 static bool split(const char *digits, int64_t count, int64_t point, mica__decimal *d) {
   while (count > 0 && digits[count - 1] == '0') count--;
   while (count > 0 && digits[0] == '0') {

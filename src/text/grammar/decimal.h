@@ -13,9 +13,10 @@ typedef struct mica__decimal {
   size_t whole_count, part_count;
 } mica__decimal;
 
-/* MICA_E_UNSUPPORTED if it has too many digits; the message does not name the schema's path. */
+/* Converts a number of a schema. MICA_E_UNSUPPORTED if it has more than MICA__MOST_DIGITS digits before or after the
+ * point. The message lacks the number's path in the schema; the caller adds it. */
 mica_status mica__decimal_of(const mica__object *number, mica__decimal *d);
-/* Negative, 0 or positive. */
+/* Below 0 if a < b, 0 if they are equal, above 0 if a > b. */
 int mica__decimal_compare(const mica__decimal *a, const mica__decimal *b);
 static inline bool mica__decimal_is_zero(const mica__decimal *d) { return d->whole_count + d->part_count == 0; }
 

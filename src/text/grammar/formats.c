@@ -1,4 +1,4 @@
-/* Formats of strings, found by name. */
+/* Finds formats of strings by name. */
 #include "base/text.h"
 #include "text/grammar/language.h"
 

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #define MOST_ENDS 1024
-#define MOST_STATE_BYTES ((size_t)64 << 20) /* beyond that, all states but the first and the present one are dropped */
+/* If the states take more bytes, all but the first and the present one are dropped. */
+#define MOST_STATE_BYTES ((size_t)64 << 20)
 
 void mica_grammar_destroy(mica_grammar *grammar) {
   if (!grammar) return;
@@ -54,7 +55,7 @@ static mica_status copy_ends(mica_grammar *g, const mica_grammar_config *config)
   return MICA_OK;
 }
 
-/* Prepares everything that depends on the automaton. */
+/* Finishes the automaton, and makes its states, the trie of tokens and the list of end tokens. */
 static mica_status prepare(mica_grammar *g, const mica_tokenizer *tokenizer, const mica_grammar_config *config) {
   MICA_TRY(mica__automaton_finish(&g->automaton));
   MICA_TRY(mica__states_create(&g->automaton, &g->states));
@@ -145,8 +146,8 @@ mica_status mica_grammar_mask(mica_grammar *grammar, uint32_t *mask) {
   return mica__fail(MICA_E_UNSUPPORTED, "grammar: no token of the vocabulary continues the text");
 }
 
-/* Advances by bytes; *done receives how many fit. MICA_E_INVALID, without a message, if not all fit; then the state
- * stays. */
+/* Advances by bytes; *done receives how many bytes fit. If not all fit, returns MICA_E_INVALID without a message and
+ * leaves the state as it was. */
 static mica_status move(mica_grammar *g, const char *text, size_t bytes, size_t *done) {
   uint32_t state = g->now[0];
   for (*done = 0; *done < bytes; ++*done) {

@@ -22,7 +22,8 @@ struct mica_grammar {
   uint32_t *path;   /* for computing masks: the row of next states at each depth of the trie */
 };
 
-/* The mask of the grammar's present state, computed once per state. */
+/* The mask of the grammar's present state. A limited number of masks is cached, one per state; the pointer is valid
+ * until the next call. */
 mica_status mica__grammar_state_mask(mica_grammar *g, const uint32_t **mask);
 
 /* Reads a JSON schema into an automaton; its rule 0 accepts the whole text. */

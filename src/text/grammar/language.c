@@ -1,4 +1,5 @@
-/* Sets of texts: from characters, by intersection, by length, by complement. */
+/* Builds automata for sets of texts: from ranges of characters, as the intersection of two sets, by the length of
+ * texts, and as the complement of a set. */
 #include "text/grammar/language.h"
 
 #include "text/grammar/states.h"
@@ -23,7 +24,8 @@ static uint32_t tail_node(tail *t, int left) {
   return t->left[left];
 }
 
-/* Adds paths for the numbers low to high as `left` + 1 bytes of UTF-8. `first`: fixed bits of the first byte. */
+/* Adds paths for the code points low to high, each as a first byte and `left` more bytes of UTF-8. `first` has the
+ * fixed bits of the first byte. */
 static void add_range(tail *t, uint32_t from, uint32_t low, uint32_t high, int left, uint8_t first) {
   const uint32_t ones = (UINT32_C(1) << 6 * left) - 1;
   if (left == 0) {
@@ -192,8 +194,8 @@ mica_status mica__language_both(const mica__automaton *a, const mica__automaton 
   return status;
 }
 
-/* A node of `out` is a pair: a node of `a`, and the number of characters so far. Without an upper limit the largest
- * number, `top`, also stands for more. */
+/* A node of `out` is a pair: a node of `a`, and the number of characters so far. Without an upper limit, counting stops
+ * at `top` = least, which then means "least or more". */
 mica_status mica__language_length(const mica__automaton *a, int64_t least, int64_t most, mica__automaton *out) {
   edges all = {0};
   pairs p = {.out = out};
@@ -229,8 +231,8 @@ mica_status mica__language_length(const mica__automaton *a, int64_t least, int64
 
 /* --- complement --- */
 
-/* Writes the complement: all states of a finished automaton as nodes of `out`, where the states at which a text may not
- * end become ends. State n is node n + 2, also the dead state. */
+/* Writes the complement of a finished automaton to `out`. State n of the automaton becomes node n + 2, the dead state
+ * included. A text may end at a node if it may not end at the state of that node. */
 static mica_status write_states(mica__states *s, mica__automaton *out) {
   const mica__grammar_rule r = out->rules[0];
   uint32_t begin;

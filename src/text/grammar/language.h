@@ -15,15 +15,16 @@ typedef struct mica__characters {
 void mica__language_characters(mica__automaton *a, const mica__characters *ranges, size_t count, uint32_t from,
                                uint32_t to);
 
-/* The functions below fill a zeroed automaton; free it also after a failure. */
+/* Each function below with an argument `out` fills a zeroed automaton. The automaton then accepts the texts that the
+ * comment names. The caller frees it, even after a failure. */
 
 /* All texts. */
 mica_status mica__language_any(mica__automaton *out);
-/* Texts that both have. */
+/* Texts that both automata accept. */
 mica_status mica__language_both(const mica__automaton *a, const mica__automaton *b, mica__automaton *out);
 /* Texts of `a` with `least` to `most` characters (-1: any number). */
 mica_status mica__language_length(const mica__automaton *a, int64_t least, int64_t most, mica__automaton *out);
-/* All texts that `a` does not accept. It finishes `a`. */
+/* All texts that `a` does not accept. Calls mica__automaton_finish for `a`. */
 mica_status mica__language_not(mica__automaton *a, mica__automaton *out);
 /* Tests a text against a finished automaton without calls. */
 mica_status mica__language_accepts(const mica__automaton *a, const char *text, size_t bytes, bool *accepts);

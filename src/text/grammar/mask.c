@@ -1,4 +1,5 @@
-/* Masks: walks the trie of all tokens together with the automaton. */
+/* Computes the mask of a state, which has a bit for each token that may come next. Walks the trie of all tokens, and
+ * follows the states of the automaton byte by byte. */
 #include "text/grammar/closure.h"
 #include "text/grammar/grammar.h"
 

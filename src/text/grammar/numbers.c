@@ -1,5 +1,6 @@
-/* Numbers of a schema as paths. A number with bounds or a step is read digit by digit beside the digits of the bounds.
- * A state holds the number of digits, how they compare with each bound so far, and their remainder by the step. */
+/* Writes numbers of a schema as paths. The digits of a number with bounds or a step are compared with the digits of the
+ * bounds, one by one. A state is the number of digits so far, how they compare with each bound, and their remainder by
+ * the step. */
 #include "text/grammar/decimal.h"
 #include "text/grammar/schema.h"
 
@@ -9,7 +10,7 @@
 /* Maximum digits before and after the point if the schema has no limit; a model could otherwise write digits
  * forever. */
 #define MOST_WRITTEN 20
-/* With a larger step, limiting the digits would need too many states, so there is no limit then. */
+/* If the step is larger than this, the number of digits is not limited, since a limit would need too many states. */
 #define MOST_ENDING_STEP 2000
 #define MOST_EXPONENT 3
 #define MOST_REMAINDERS 10000
@@ -67,7 +68,7 @@ static order compare_digit(order so_far, char digit, char bound) {
   return digit < bound ? LESS : MORE;
 }
 
-/* How all digits before the point compare with a bound. */
+/* Compares all digits before the point with the same digits of a bound. */
 static order compare_whole(const writer *w, const position *p, const mica__decimal *bound, order so_far) {
   const size_t count = p->zero ? 0 : p->count;
   (void)w;
@@ -75,7 +76,8 @@ static order compare_whole(const writer *w, const position *p, const mica__decim
   return count == 0 ? SAME : so_far;
 }
 
-/* The position after the digits before the point; false: every number that begins with them is out of range. */
+/* Sets *after to the position after the digits before the point. False if every number that begins with these digits is
+ * out of range. */
 static bool end_whole(const writer *w, const position *p, position *after) {
   const range *r = &w->r;
   *after = (position){.phase = PART, .rest = p->rest, .low = compare_whole(w, p, r->low, p->low), .high = LESS};
@@ -195,7 +197,7 @@ static void write_any(mica__grammar_schema *s, bool whole, uint32_t from, uint32
   write_many(a, MOST_EXPONENT - 1, digits, to);
 }
 
-/* --- what the parts say --- */
+/* --- bounds and steps of the parts --- */
 
 typedef struct facts {
   mica__decimal low, high;
@@ -256,7 +258,7 @@ static mica_status read_step(const mica__grammar_schema *s, const mica__object *
     step = 10 * step + (uint64_t)((i < d.whole_count ? d.whole[i] : d.part[i - d.whole_count]) - '0');
     fits = step <= MOST_REMAINDERS;
   }
-  /* Scales both to the same power of ten, then takes their least common multiple. */
+  /* Scales both steps to the same power of ten, then takes their least common multiple. */
   for (; scale < was && fits; scale++) fits = (step *= 10) <= MOST_REMAINDERS;
   for (; f->scale >= 0 && was < scale && fits; was++) fits = (old *= 10) <= MOST_REMAINDERS;
   if (fits && f->scale >= 0) step = step / gcd(step, old) * old;

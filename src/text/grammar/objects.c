@@ -1,4 +1,5 @@
-/* Objects of a schema as paths: first the members that the schema names, in order, then others. */
+/* Writes objects of a schema as paths: first the members that the schema names, in order, then other members. A
+ * part is a schema that the object must satisfy together with the other parts (schema.h). */
 #include "text/grammar/closure.h"
 #include "text/grammar/language.h"
 #include "text/grammar/schema.h"
@@ -14,14 +15,14 @@ typedef struct member {
   uint32_t rule;
 } member;
 
-/* What the parts require of an object. */
+/* What all parts together require of an object. */
 typedef struct facts {
   const mica__parts *parts;
   member *members;
   size_t count, room;
   mica__dict *known; /* name to index of members */
   int64_t least, most;
-  mica__automaton patterns[MOST_PATTERNS]; /* finished automata of keys */
+  mica__automaton patterns[MOST_PATTERNS]; /* the patterns of keys, as finished automata */
   const mica__object *pattern_parts[MOST_PATTERNS];
   mica__object pattern_texts[MOST_PATTERNS];
   size_t pattern_count;
@@ -57,7 +58,7 @@ static const mica__object *pattern_schema(const facts *f, size_t k) {
   return mica__dict_find(NULL, map->as.dict, &f->pattern_texts[k]);
 }
 
-/* The rule of the values of a named key, from all parts. */
+/* Finds the rule for the value of a key that the schema names. The value must satisfy the schemas of all parts. */
 static mica_status member_rule(mica__grammar_schema *s, const facts *f, const mica__object *name, uint32_t *rule) {
   const mica__object *schemas[MICA__MOST_PARTS * 2 + MOST_PATTERNS];
   size_t count = 0;
@@ -78,8 +79,8 @@ static mica_status member_rule(mica__grammar_schema *s, const facts *f, const mi
   return mica__schema_rule(s, schemas, count, rule);
 }
 
-/* The rule of the values of keys that the schema does not name and that match exactly the patterns of the bit set
- * `set`. */
+/* Finds the rule for the values of keys that the schema does not name and that match exactly the patterns in the bit
+ * set `set`. */
 static mica_status other_rule(mica__grammar_schema *s, const facts *f, unsigned set, uint32_t *rule) {
   const mica__object *schemas[MICA__MOST_PARTS + MOST_PATTERNS];
   size_t count = 0;
@@ -116,7 +117,7 @@ static mica_status read_patterns(mica__grammar_schema *s, facts *f, const mica__
   return MICA_OK;
 }
 
-/* A name is not allowed if "propertyNames" of any part refuses it. */
+/* Sets *allowed to false if "propertyNames" of any part refuses the name. */
 static mica_status name_allowed(mica__grammar_schema *s, const facts *f, const mica__object *name, bool *allowed) {
   *allowed = true;
   for (size_t i = 0; i < f->parts->count && *allowed; i++) {
@@ -205,10 +206,11 @@ static void write_value(mica__grammar_schema *s, uint32_t from, uint32_t rule, u
   mica__write_blank(s, blank, to);
 }
 
-/* Nodes after the first i named members, by the number of members written so far; 0: no node yet. */
+/* The nodes that follow the first i named members: at[c] is the node if c members are written so far, 0 if there is no
+ * node yet. `next` is the same for the first i + 1. */
 typedef struct layer {
   uint32_t *at, *next; /* `size` nodes each */
-  size_t size;         /* if `open`, the last one also stands for larger numbers */
+  size_t size;         /* if `open`, the last node is for this count and all larger counts */
   bool open;
 } layer;
 
@@ -263,8 +265,8 @@ static mica_status write_member(mica__grammar_schema *s, layer *l, const member 
   return a->status;
 }
 
-/* Writes members with keys that the schema does not name. Equal keys are one member in JSON, so any number of them
- * counts as one towards `least`; towards `most` each counts. */
+/* Writes members with keys that the schema does not name. Such keys may be equal, and JSON has only one member per key.
+ * All members written here therefore count as one towards `least`, but each counts towards `most`. */
 static mica_status write_others(mica__grammar_schema *s, const facts *f, layer *l) {
   mica__automaton *a = s->automaton;
   const size_t top = l->size - 1;

@@ -1,5 +1,6 @@
 /* "oneOf": no value may satisfy two of the alternatives. A grammar cannot count the alternatives that hold, so they
- * must differ by their types, by their constants, or by a required member. */
+ * must differ by their types, by their constants, or by a required member. A part is a schema that a
+ * value must satisfy together with the other parts (schema.h). */
 #include "text/grammar/schema.h"
 
 #include <stdlib.h>

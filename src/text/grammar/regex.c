@@ -16,7 +16,7 @@ typedef enum node_kind { EMPTY, SET, BEGIN, END, JOIN, CHOICE, REPEAT } node_kin
 typedef struct node {
   node_kind kind;
   uint32_t first, next;     /* the first child; the next child of the same parent */
-  size_t set_at, set_count; /* SET: ranges */
+  size_t set_at, set_count; /* SET: has the ranges from index set_at on */
   int32_t least, most;      /* REPEAT; most -1: any */
 } node;
 
@@ -59,7 +59,8 @@ static int by_low(const void *a, const void *b) {
   return (x->low > y->low) - (x->low < y->low);
 }
 
-/* Sorts the ranges from `from` on and merges those that meet; with `invert`, replaces them by all other characters. */
+/* Sorts the ranges from `from` on and merges ranges that overlap or touch. With `invert`, replaces them by all other
+ * characters. */
 static mica_status tidy(reader *r, size_t from, bool invert) {
   size_t count = 0, total = r->range_count - from;
   mica__characters *list = total ? r->ranges + from : NULL;
@@ -278,8 +279,8 @@ static mica_status read_repeat(reader *r, uint32_t *index) {
   return add_node(r, (node){.kind = REPEAT, .first = *index, .least = least, .most = most}, index);
 }
 
-/* Makes a JOIN or a CHOICE of children, or EMPTY if there are none. `one`: there is only one child, which is returned
- * itself. */
+/* Makes a JOIN or a CHOICE of the children, or EMPTY without children. If `one`, there is only one child, and its index
+ * is returned. */
 static mica_status close_list(reader *r, node_kind kind, uint32_t first, bool one, uint32_t *index) {
   if (first == NONE) return add_node(r, (node){.kind = EMPTY}, index);
   if (one) return *index = first, MICA_OK;
@@ -366,8 +367,8 @@ static mica_status write_range(const reader *r, uint32_t index, uint32_t from, u
   return a->status;
 }
 
-/* Writes one branch of the outermost choice. Any text may come before it unless it begins with ^, and after it
- * unless it ends with $. With `whole`, it must match the whole text. */
+/* Writes one branch of the outermost choice. Any text may come before the branch unless the branch begins with ^, and
+ * after it unless the branch ends with $. With `whole`, the branch must match the whole text. */
 static mica_status write_branch(const reader *r, uint32_t index, bool whole) {
   static const mica__characters all = {0, LAST};
   const mica__grammar_rule rule = r->out->rules[0];
@@ -384,7 +385,7 @@ static mica_status write_branch(const reader *r, uint32_t index, bool whole) {
     from = next;
   }
   for (; i != NONE && r->nodes[i].kind == END; i = r->nodes[i].next) bound = true;
-  if (i != NONE) return write_range(r, index, from, from); /* fails at an assertion inside */
+  if (i != NONE) return write_range(r, index, from, from); /* fails, because ^ or $ is in the middle of the branch */
   if (!bound) mica__language_characters(a, &all, 1, from, from);
   mica__automaton_empty(a, from, rule.end);
   return a->status;

@@ -1,8 +1,9 @@
-/* text/grammar/schema.h: JSON schemas on their way to an automaton.
+/* text/grammar/schema.h: converts JSON schemas to automata.
  *
  * A goal is a set of schemas that one value must satisfy together; it becomes a rule. `allOf` and `$ref` add schemas to
- * a goal; `anyOf` and `oneOf` split it into several. The result is a set of parts without these keywords. It is written
- * as paths, for each type that all parts allow. */
+ * a goal; `anyOf` and `oneOf` split it into several. Once these keywords are followed, the schemas that the value
+ * must satisfy together are called parts. They are written as paths of the automaton, for each type that all parts
+ * allow. */
 #ifndef MICA_TEXT_GRAMMAR_SCHEMA_H
 #define MICA_TEXT_GRAMMAR_SCHEMA_H
 
@@ -13,7 +14,7 @@
 
 #define MICA__MOST_PARTS 256     /* of a goal */
 #define MICA__MOST_GOALS 20000   /* of a schema */
-#define MICA__MOST_WORK 20000000 /* maximum number of parts and values to look at */
+#define MICA__MOST_WORK 20000000 /* maximum number of parts and values that are examined */
 #define MICA__MOST_CHOICES 64    /* nested anyOf and oneOf of one value */
 
 /* The types of JSON; numbers are two types. */
@@ -77,19 +78,20 @@ mica_status mica__schema_check(const mica__grammar_schema *s, const mica__object
 mica_status mica__schema_resolve(const mica__grammar_schema *s, const mica__object *schema,
                                  const mica__object *reference, const mica__object **target);
 #define MICA__MOST_COUNT INT64_C(1000000000)
-/* Reads the count under the keyword `key`; `absent` without the keyword. Counts above MICA__MOST_COUNT become that
- * number. */
+/* Returns the count under the keyword `key`, but at most MICA__MOST_COUNT. Returns `absent` if the schema lacks the
+ * keyword. */
 int64_t mica__schema_count(const mica__object *schema, const char *key, int64_t absent);
 /* The types that the keyword "type" of a schema allows. */
 mica_status mica__schema_types(const mica__grammar_schema *s, const mica__object *schema, unsigned *types);
-/* The type of a value. */
+/* The bit MICA__TYPE_... of a value's type. */
 unsigned mica__type_of(const mica__object *value);
-/* Adds to the work done; MICA_E_UNSUPPORTED beyond the limit. */
+/* Adds to the work done so far. MICA_E_UNSUPPORTED if it is more than MICA__MOST_WORK. */
 mica_status mica__schema_work(mica__grammar_schema *s, size_t amount);
 
 /* --- goals (goals.c) --- */
 
-/* The rule of values that satisfy all schemas (an array in any order; it is sorted in place). No schemas: any value. */
+/* Finds or adds the rule for values that satisfy all schemas; without schemas, for any value. Sorts the array of
+ * schemas in place. */
 mica_status mica__schema_rule(mica__grammar_schema *s, const mica__object **schemas, size_t count, uint32_t *rule);
 /* Adds a schema for `parent` (the index of a part, or -1). MICA_E_INVALID if the schema is among its own parents. */
 mica_status mica__parts_add(mica__grammar_schema *s, mica__parts *parts, const mica__object *schema, int32_t parent);
@@ -108,7 +110,8 @@ mica_status mica__write_list(mica__grammar_schema *s, const mica__parts *parts, 
 mica_status mica__write_string(mica__grammar_schema *s, const mica__parts *parts, uint32_t from, uint32_t to);
 mica_status mica__write_number(mica__grammar_schema *s, const mica__parts *parts, bool whole, uint32_t from,
                                uint32_t to);
-/* The strings that a schema of keys allows. MICA_E_UNSUPPORTED: it has anyOf, oneOf, enum or const. */
+/* Makes the automaton of the strings that a schema of keys allows. MICA_E_UNSUPPORTED: the schema has anyOf, oneOf,
+ * enum or const. */
 mica_status mica__schema_names(mica__grammar_schema *s, const mica__object *schema, mica__automaton *names);
 /* Writes the texts of a language (language.h) in quotes. */
 void mica__write_language(mica__grammar_schema *s, const mica__automaton *language, uint32_t from, uint32_t to);

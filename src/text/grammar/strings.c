@@ -143,11 +143,12 @@ static mica_status shared_rule(mica__grammar_schema *s, bool string, uint32_t *r
 /* --- strings --- */
 
 typedef struct string_facts {
-  int64_t least, most;      /* characters; most: MICA__MOST_COUNT: any */
-  mica__automaton language; /* of patterns and formats; without rules: any text */
+  int64_t least, most;      /* numbers of characters; most is MICA__MOST_COUNT without a limit */
+  mica__automaton language; /* the texts that patterns and formats allow; no rules: any text */
 } string_facts;
 
-/* Restricts the facts to texts of another language. */
+/* Restricts the facts to texts that `other` accepts too. May take over *other and leave it empty; the caller frees
+ * *other in any case. */
 static mica_status narrow(string_facts *facts, mica__automaton *other) {
   mica__automaton both = {0};
   if (facts->language.rule_count == 0) {

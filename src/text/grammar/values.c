@@ -1,4 +1,4 @@
-/* Objects, lists and literals of a schema as paths. */
+/* Writes blanks, constants and lists of a schema as paths of an automaton. */
 #include "base/utf8.h"
 #include "text/grammar/schema.h"
 
@@ -110,9 +110,9 @@ void mica__write_value(mica__grammar_schema *s, const mica__object *value, uint3
 
 /* --- lists --- */
 
-/* The requirements of the parts for a list. */
+/* What all parts together require of a list. */
 typedef struct list_facts {
-  int64_t least, most; /* most: MICA__MOST_COUNT: any */
+  int64_t least, most; /* numbers of items; most is MICA__MOST_COUNT without a limit */
   size_t first;        /* number of items with their own schemas */
 } list_facts;
 
