@@ -43,7 +43,7 @@ static mica_status evaluate_dict(mica__render *run, const mica__syntax *node, mi
   return MICA_OK;
 }
 
-/* "and", "or": the first operand that decides the result, or the last one. */
+/* Computes "and" or "or": the value is the first operand that decides the result, or the last one. */
 static mica_status evaluate_logic(mica__render *run, const mica__syntax *node, mica__object *value) {
   for (const mica__syntax *operand = node->a; operand; operand = operand->next) {
     MICA_TRY(mica__render_evaluate(run, operand, value));

@@ -44,7 +44,7 @@ mica_status mica__filter_trim(ARGUMENTS) {
   return MICA_OK;
 }
 
-/* The first character in upper case, the others in lower case. */
+/* Appends a text with its first character in upper case and the others in lower case. */
 static void add_capitalised(mica__text *out, const char *text, size_t bytes) {
   for (size_t at = 0, n = 1; at < bytes; at += n) {
     const uint32_t c = mica__utf8_at(text + at, &n);
@@ -239,7 +239,7 @@ mica_status mica__filter_truncate(ARGUMENTS) {
 
 /* --- numbers --- */
 
-/* Reads a text as Python's int() and float() do, with blanks around it. Unlike there, "_" may stand anywhere. False:
+/* Reads a text as Python's int() and float() do, with blanks around it. Unlike Python, it allows "_" anywhere. False:
  * not a number. */
 static bool read_number(const mica__object *text, int base, bool whole, mica__object *result) {
   char digits[80], *end = NULL;
@@ -337,7 +337,7 @@ mica_status mica__filter_fallback(ARGUMENTS) {
   return MICA_OK;
 }
 
-/* Reads JSON's separators: a list of two texts. */
+/* Reads the separators of JSON from a list of two texts: the one between items, and the one after keys. */
 static mica_status json_separators(const mica__object *pair, mica__json_style *style, char comma[16], char colon[16]) {
   char *const to[2] = {comma, colon};
   if (!mica__object_is_list(pair) || pair->count != 2)

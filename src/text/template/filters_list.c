@@ -10,7 +10,7 @@ static mica_status take(mica__render *run, size_t count, mica__object **items) {
   return mica__arena_take(&run->arena, count, sizeof **items, items);
 }
 
-/* The items of a true value; for select and map, a false value has none. */
+/* For select and map: the items of `of`, or no items if `of` is false in Jinja's sense. */
 static mica_status items_or_none(mica__render *run, const mica__object *of, const mica__object **items, size_t *count) {
   const mica__object none = mica__object_list(NULL, 0);
   return mica__render_items(run, mica__object_is_true(of) ? of : &none, items, count);
@@ -170,7 +170,8 @@ mica_status mica__filter_sum(ARGUMENTS) {
 
 /* --- orders --- */
 
-/* The sort key of an item: itself or its attribute, in lower case unless `cases`. */
+/* Finds the sort key of an item. It is the item itself or, if `attribute` is given, that attribute of the item. A text
+ * is changed to lower case unless `cases`. */
 static mica_status key_of(mica__render *run, const mica__object *item, const mica__object *attribute, bool cases,
                           mica__object *key) {
   *key = *item;
@@ -185,7 +186,7 @@ static mica_status keys_of(mica__render *run, const mica__object *items, size_t 
   return MICA_OK;
 }
 
-/* Merges two sorted runs of `from`, [begin, middle) and [middle, end), into `to`. */
+/* Merges two sorted runs, [begin, middle) and [middle, end), of from[0] (items) and from[1] (their keys) into `to`. */
 static mica_status merge(mica__render *run, mica__object *const from[2], mica__object *const to[2], size_t begin,
                          size_t middle, size_t end, bool reverse) {
   size_t left = begin, right = middle;
@@ -343,7 +344,7 @@ mica_status mica__filter_slice(ARGUMENTS) {
 
 /* --- items that a test or a filter chooses or changes --- */
 
-/* All arguments except the first `count` by position. */
+/* The call's arguments without its first `count` positional arguments. */
 static mica__arguments rest_of(const mica__arguments *call, size_t count) {
   mica__arguments rest = *call;
   rest.items += count;

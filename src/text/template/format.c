@@ -1,4 +1,4 @@
-/* "format" % arguments. */
+/* Formats texts with Python's operator %, as in "%s: %d" % arguments. */
 #include "text/template/tables.h"
 
 #include <inttypes.h>

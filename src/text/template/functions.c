@@ -39,7 +39,7 @@ mica_status mica__function_range(ARGUMENTS) {
   return *result = mica__object_list(items, (size_t)count), MICA_OK;
 }
 
-/* Makes a dict from a dict or pairs, then adds the arguments by name. */
+/* Makes a dict from a dict or a list of pairs, then adds the named arguments of the call. */
 static mica_status make_dict(mica__render *run, const mica__arguments *call, mica__dict **dict) {
   MICA_TRY(mica__dict_create(&run->arena, dict));
   if (call->count > 1)
@@ -116,7 +116,8 @@ mica_status mica__function_time(ARGUMENTS) {
 
 /* --- "{}".format(arguments) --- */
 
-/* The argument that the field "", "1" or "name" refers to. */
+/* The argument that the field "", "1" or "name" refers to; NULL: none. The field "" refers to argument *next, which is
+ * then increased. */
 static const mica__object *field_argument(const mica__arguments *call, const char *field, size_t bytes, size_t *next) {
   size_t index = 0, digits = 0;
   while (digits < bytes && digits < 9 && field[digits] >= '0' && field[digits] <= '9')

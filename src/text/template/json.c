@@ -1,4 +1,4 @@
-/* Reads JSON. Integers keep their digits and members keep their order; cJSON's doubles and lists would not. */
+/* Reads JSON, with all digits of integers. cJSON would store integers as doubles, which have fewer digits. */
 #include "base/number.h"
 #include "base/utf8.h"
 #include "text/template/value.h"
@@ -50,7 +50,8 @@ static bool read_hex(reader *r, uint32_t *c) {
   return true;
 }
 
-/* Reads what follows "\u". A surrogate without its other half becomes U+FFFD. */
+/* Reads the digits after "\u", and the second "\uXXXX" of a surrogate pair. A surrogate without its other half becomes
+ * U+FFFD. */
 static bool read_unicode(reader *r, uint32_t *c) {
   if (!read_hex(r, c)) return false;
   if (*c < 0xd800 || *c > 0xdfff) return true;

@@ -9,7 +9,7 @@
 typedef struct lexer {
   const char *source;
   size_t bytes, at;
-  bool line_starts; /* the last match ended in a newline */
+  bool line_starts; /* the position after the last tag is the beginning of a line */
   mica__lexeme *tokens;
   size_t count, room;
   char *open; /* open brackets that are not closed yet */
@@ -54,7 +54,7 @@ static size_t skip_blanks(const lexer *l, size_t at) {
   return at;
 }
 
-/* The beginning of the blanks before `end`, at least `from`. */
+/* Returns where the blanks before `end` begin, but never less than `from`. */
 static size_t before_blanks(const lexer *l, size_t from, size_t end) {
   size_t n;
   while (end > from) {
@@ -65,8 +65,8 @@ static size_t before_blanks(const lexer *l, size_t from, size_t end) {
   return end;
 }
 
-/* Adds the text between `from` and the tag at `tag`, whose sign is '-', '+' or 0. Drops the blanks before the tag if
- * the sign is '-', and if there is no sign, the tag begins a line and is not a variable. */
+/* Adds the text between `from` and the tag at `tag`, whose sign is '-', '+' or 0. Drops the blanks before the tag in
+ * two cases: the sign is '-', or there is no sign and a tag that is not a variable begins its line. */
 static mica_status add_data(lexer *l, size_t from, size_t tag, char sign, bool variable) {
   size_t end = tag;
   if (sign == '-')
@@ -79,7 +79,10 @@ static mica_status add_data(lexer *l, size_t from, size_t tag, char sign, bool v
   return end > from ? add(l, MICA__TOKEN_DATA, from, end) : MICA_OK;
 }
 
-/* Moves past the end of a tag: "-%}" and blanks, "+%}", or "%}" and, if `trim`, a newline. False: no tag ends here. */
+/* Moves past the end of a tag. Returns false if no tag ends here. What it moves past, for the mark "%}":
+ * -%}: the blanks after it too
+ * +%}: nothing more
+ *  %}: if `trim`, also a newline after it */
 static bool take_end(lexer *l, const char *mark, bool trim, bool plus) {
   const bool signs = l->at < l->bytes && (l->source[l->at] == '-' || (plus && l->source[l->at] == '+'));
   const size_t sign = signs ? 1 : 0;

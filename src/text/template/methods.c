@@ -27,8 +27,8 @@ static bool has_end(const mica__object *text, const mica__object *part, bool end
   return part->count == 0 || !memcmp(text->as.text + (end ? text->count - part->count : 0), part->as.text, part->count);
 }
 
-/* True if the text begins (or, with `end`, ends) with the argument, which is a text, or a tuple of texts of which
- * one must fit. */
+/* True if the text begins (or, with `end`, ends) with the argument. If the argument is a tuple of texts, one of them
+ * must fit. */
 static mica_status check_end(const mica__object *self, const mica__arguments *call, bool end, mica__object *result) {
   const mica__object *parts = call->bound[0];
   mica__object part;
@@ -88,7 +88,7 @@ static mica_status add_part(parts *p, const char *text, size_t bytes) {
   return MICA_OK;
 }
 
-/* Splits at blanks; after `most` splits the rest is one word. */
+/* Splits at blanks. After `most` splits (-1: no limit), the rest of the text is one part. */
 static mica_status split_blanks(parts *p, const mica__object *self, int64_t most) {
   mica__object rest = mica__strip(&p->run->arena, self, NULL, true, false);
   while (rest.count > 0) {
@@ -119,7 +119,7 @@ static mica_status rsplit_blanks(parts *p, const mica__object *self, int64_t mos
   return MICA_OK;
 }
 
-/* The last position before `end` where `part` fits; SIZE_MAX: none. */
+/* The position of the last occurrence of `part` that lies before `end`; SIZE_MAX if there is none. */
 static size_t find_last(mica__arena *work, const char *text, size_t end, const mica__object *part) {
   if (part->count > end) return SIZE_MAX;
   for (size_t at = end - part->count + 1; at-- > 0;) {
@@ -198,7 +198,7 @@ static mica_status cut_in_three(mica__render *run, const mica__object *self, con
                           : mica__find_text(&run->arena, self->as.text, self->count, 0, between.as.text, between.count);
   const bool found = at != SIZE_MAX;
   const size_t behind = found ? at + between.count : 0;
-  /* If nothing is found, the whole text is the first part; from the right, the last part. */
+  /* If nothing is found, the whole text is the first part, or the last part if the search is from the right. */
   MICA_TRY(add_part(&p, self->as.text, found ? at : right ? 0 : self->count));
   MICA_TRY(add_part(&p, between.as.text, found ? between.count : 0));
   MICA_TRY(add_part(&p, self->as.text + behind, found || right ? self->count - behind : 0));
@@ -321,7 +321,7 @@ mica_status mica__method_zfill(ARGUMENTS) {
   return mica__arena_join(&run->arena, self->as.text, sign, padded.as.text, padded.count, &result->as.text);
 }
 
-/* --- what characters are --- */
+/* --- classes of characters --- */
 
 static bool is_digit(uint32_t c) { return c < 0x80 ? c >= '0' && c <= '9' : mica__is_numeric(c); }
 static bool is_alphanumeric(uint32_t c) { return mica__is_letter(c) || is_digit(c); }

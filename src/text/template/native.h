@@ -1,4 +1,5 @@
-/* text/template/native.h: filters, tests, methods and functions as table rows: name, parameters, C function. */
+/* text/template/native.h: the tables of filters, tests, methods and functions. A row has a name, parameters and a C
+ * function. */
 #ifndef MICA_TEXT_TEMPLATE_NATIVE_H
 #define MICA_TEXT_TEMPLATE_NATIVE_H
 

@@ -190,7 +190,8 @@ static mica_status no_member(mica__render *run, const mica__object *of, const ch
                                      mica__text_shown(bytes), name);
 }
 
-/* A method takes precedence over a member with the same name, as getattr does over getitem. */
+/* A method takes precedence over a member of the same name. Jinja too tries the attribute before the item when it
+ * evaluates a.b. */
 mica_status mica__render_attribute(mica__render *run, const mica__object *of, const char *name, size_t bytes,
                                    mica__object *value) {
   if (of->kind == MICA__OBJECT_UNDEFINED) return mica__render_undefined(of);
@@ -224,7 +225,7 @@ mica_status mica__render_item(mica__render *run, const mica__object *of, const m
     *value = mica__object_text(of->as.text + begin, mica__character_at(of->as.text + begin, of->count - begin, 1));
     return MICA_OK;
   }
-  /* getitem falls back to getattr. */
+  /* As in Jinja, a["b"] is the attribute b if a has no item "b". */
   if (index->kind == MICA__OBJECT_TEXT) {
     if (of->kind == MICA__OBJECT_LOOP || of->kind == MICA__OBJECT_NAMESPACE)
       return mica__render_attribute(run, of, index->as.text, index->count, value);
@@ -234,7 +235,7 @@ mica_status mica__render_item(mica__render *run, const mica__object *of, const m
   return mica__render_make_undefined(run, value, "'%s object' has no such element", mica__object_type(of));
 }
 
-/* Python's bounds of a slice of `count` items; the step is not 0. */
+/* Computes the bounds of a slice of `count` items, as Python does. Fails if the step is 0. */
 static mica_status slice_bounds(const mica__object *const part[3], int64_t count, int64_t *start, int64_t *stop,
                                 int64_t *step) {
   int64_t *const to[3] = {start, stop, step};
@@ -289,7 +290,8 @@ mica_status mica__render_slice(mica__render *run, const mica__object *of, const 
   const bool text = of->kind == MICA__OBJECT_TEXT;
   const int64_t length = (int64_t)(text ? mica__characters(of->as.text, of->count) : of->count);
   MICA_TRY(slice_bounds(part, length, &start, &stop, &step));
-  /* Any step longer than the list takes just one item, so it can be cut. */
+  /* A step longer than the list takes one item, whatever its size. It is shortened here so that the sums below do not
+   * overflow. */
   if (step > length) step = length + 1;
   if (step < -length) step = -length - 1;
   const int64_t span = step > 0 ? stop - start : start - stop, stride = step > 0 ? step : -step;

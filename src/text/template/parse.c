@@ -1,7 +1,5 @@
-/* Expressions of a template, with Jinja's precedence from low to high: a if b else c, or, and, not, comparisons, + -,
- * ~, * /
- *
- * %, **, signs, then attributes, items, calls, filters and tests. */
+/* Expressions of a template. Jinja's precedence, from low to high: a if b else c; or; and; not; comparisons; + and -;
+ * ~; *, /, // and %; **; signs; then attributes, items, calls, filters and tests. */
 #include "text/template/parse.h"
 #include "base/number.h"
 #include "base/utf8.h"
@@ -91,8 +89,8 @@ static size_t read_octal_or_hex(const char *s, const char *end, int base, size_t
   return n;
 }
 
-/* Appends the character of an escape; s is after the backslash. As in Python, the backslash of an unknown escape
- * stays. Returns the number of bytes that the escape takes after it; 0: the escape is invalid. */
+/* Appends the character of an escape; s points after the backslash. As in Python, the backslash of an unknown escape is
+ * kept. Returns how many bytes of the escape follow the backslash; 0: the escape is invalid. */
 static size_t unescape(const char *s, const char *end, mica__text *out) {
   static const char from[] = "\\'\"abfnrtv", to[] = "\\'\"\a\b\f\n\r\t\v";
   char bytes[4];
@@ -115,7 +113,7 @@ static size_t unescape(const char *s, const char *end, mica__text *out) {
   return mica__text_add_bytes(out, s, 1), 1;
 }
 
-/* Parses string tokens in a row; they form one text. */
+/* Parses adjacent string tokens and joins them into one text. */
 static mica_status parse_string(mica__parser *p, mica__object *value) {
   mica__text made = {0};
   mica_status status = MICA_OK;
@@ -165,7 +163,7 @@ static mica_status parse_number(mica__parser *p, mica__object *value) {
   return MICA_OK;
 }
 
-/* true, false, none, each also with a capital letter. */
+/* Recognizes the constants true, false and none; each may begin with a capital letter. */
 static bool is_constant(const mica__parser *p, mica__object *value) {
   if (mica__parser_is(p, "true") || mica__parser_is(p, "True")) return *value = mica__object_bool(true), true;
   if (mica__parser_is(p, "false") || mica__parser_is(p, "False")) return *value = mica__object_bool(false), true;

@@ -35,7 +35,7 @@ mica_status mica__template_lex(const char *source, size_t bytes, mica__lexeme **
 /* --- the tree --- */
 
 typedef enum mica__node_kind {
-  /* expressions */
+  /* Expressions. The comment beside a kind lists the members of mica__syntax that it uses, such as `a`. */
   MICA__NODE_LITERAL,    /* value */
   MICA__NODE_NAME,       /* name, value: its text */
   MICA__NODE_LIST,       /* a: items */
@@ -54,10 +54,10 @@ typedef enum mica__node_kind {
   MICA__NODE_ITEM,       /* a[b] */
   MICA__NODE_SLICE,      /* of an ITEM: a:b:c, each may be NULL */
   MICA__NODE_CALL,       /* a(b) */
-  MICA__NODE_KEYWORD,    /* an argument: value: its name, a */
+  MICA__NODE_KEYWORD,    /* a named argument; value: its name, a: its value */
   MICA__NODE_FILTER,     /* a (NULL: a block's text), native, b: arguments */
   MICA__NODE_TEST,       /* a, native, b: arguments */
-  MICA__NODE_CONDITION,  /* a: the test, b, c (may be NULL) */
+  MICA__NODE_CONDITION,  /* b if a else c; c may be NULL */
   /* statements */
   MICA__NODE_DATA,         /* value */
   MICA__NODE_OUTPUT,       /* a */
@@ -75,7 +75,7 @@ typedef enum mica__node_kind {
   MICA__NODE_GENERATION /* body */
 } mica__node_kind;
 
-/* name, text */
+/* X(name, text): the operators */
 #define MICA__OPERATOR_LIST(X)                                                                                         \
   X(EQUAL, "==")                                                                                                       \
   X(UNEQUAL, "!=")                                                                                                     \
@@ -106,7 +106,7 @@ struct mica__syntax {
   uint32_t at;                           /* byte of the source */
   int32_t name;                          /* of a NAME, a MACRO, a PARAMETER: an index of names */
   bool recursive, chains;                /* of a FOR; of an IF: other is an elif */
-  const struct mica__native_row *native; /* of a FILTER or a TEST; NULL: Mica lacks it; value: its name */
+  const struct mica__native_row *native; /* the row of a FILTER or a TEST; NULL: Mica lacks it */
   mica__object value;
   mica__syntax *a, *b, *c, *body, *other;
   mica__syntax *next; /* in a list */
@@ -125,7 +125,7 @@ struct mica_chat_template {
   bool has_spans;
 };
 
-/* The index of a name; adds the name if it is new. */
+/* Sets *name to the index of a name. Adds the name if it is new. */
 mica_status mica__template_name(mica_chat_template *t, const char *text, size_t bytes, int32_t *name);
 /* Parses the source into t->body. */
 mica_status mica__template_parse(mica_chat_template *t);
@@ -138,12 +138,13 @@ typedef struct mica__parser {
   mica_chat_template *t;
   const mica__lexeme *tokens;
   size_t at;
-  int depth;                   /* of expressions and blocks */
+  int depth;                   /* nesting of expressions and blocks */
   int inside;                  /* open expressions */
   int branches;                /* open IFs; inside, an unknown filter or test fails only when evaluated */
   int loops;                   /* open FORs of this macro */
-  const mica__syntax *unknown; /* an unknown filter or test */
-  /* mica__parse_expression and mica__parse_tuple, for parse.c, which operators.c calls. */
+  const mica__syntax *unknown; /* the first unknown filter or test found */
+  /* These are mica__parse_expression and mica__parse_tuple. operators.c defines them and calls parse.c, so parse.c
+   * calls them only through these pointers. */
   mica_status (*expression)(struct mica__parser *p, bool conditions, mica__syntax **node);
   mica_status (*tuple)(struct mica__parser *p, bool conditions, mica__syntax **node);
 } mica__parser;
@@ -155,16 +156,16 @@ mica_status mica__parser_check_known(mica__parser *p);
 
 mica_status mica__parser_node(mica__parser *p, mica__node_kind kind, mica__syntax **node);
 mica_status mica__parser_deeper(mica__parser *p);
-bool mica__parser_is(const mica__parser *p, const char *text); /* an operator or a name */
-bool mica__parser_take(mica__parser *p, const char *text);     /* also moves past it */
+bool mica__parser_is(const mica__parser *p, const char *text); /* true if the next token is this operator or name */
+bool mica__parser_take(mica__parser *p, const char *text);     /* if so, also moves past the token */
 mica_status mica__parser_expect(mica__parser *p, const char *text);
 mica_status mica__parse_expression(mica__parser *p, bool conditions, mica__syntax **node);
-/* An expression, or a tuple of several with commas. */
+/* Parses an expression, or several with commas between them, which form a tuple. */
 mica_status mica__parse_tuple(mica__parser *p, bool conditions, mica__syntax **node);
-/* Parses "name|name(...)" after a; first: without the leading "|". */
+/* Parses "name|name(...)" after a. If `first`, there is no "|" before the first name. */
 mica_status mica__parse_filters(mica__parser *p, mica__syntax *a, bool first, mica__syntax **node);
-/* Parses signs, a primary, and its attributes, items and calls. filters: also filters and tests after it; {% call %}
- * allows none. */
+/* Parses signs, a primary, and its attributes, items and calls. If `filters`, also parses the filters and tests after
+ * these. {% call %} does not allow filters and tests. */
 mica_status mica__parse_unary(mica__parser *p, bool filters, mica__syntax **node);
 
 #endif

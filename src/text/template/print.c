@@ -1,4 +1,4 @@
-/* Values as Python prints them, and as JSON. */
+/* Prints values as Python does, and as JSON. */
 #include "base/number.h"
 #include "text/template/value.h"
 #include "text/unicode.h"
@@ -24,8 +24,8 @@ void mica__float_repr(mica__text *out, double x) {
   mica__text_add(out, digits);
 }
 
-/* True if repr() shows the character as it is. It escapes U+00AD, spaces other than " ", and characters that are not
- * printable. */
+/* True if repr() shows the character as it is. repr() escapes U+00AD, spaces other than " ", and characters that are
+ * not printable. */
 static bool is_printable(uint32_t c) {
   if (c < 0x7f) return c >= ' ';
   return c != 0xad && !mica__is_space(c) && !(c >= 0x7f && c < 0xa0) && mica__is_printable(c);

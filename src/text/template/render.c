@@ -1,4 +1,4 @@
-/* What all parts of a run use: steps, names, texts, and messages of failures. */
+/* Functions for all files of the runner. They count steps, find names, make texts and report failures. */
 #include "base/number.h"
 #include "base/utf8.h"
 #include "text/template/run.h"

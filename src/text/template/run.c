@@ -58,7 +58,8 @@ mica_status mica__render_capture(mica__render *run, const mica__syntax *body, mi
 
 /* --- macros --- */
 
-/* Gives a parameter its value: by position, by name, its default, or undefined. */
+/* Sets a parameter to its argument, which can be given by position or by name. Without an argument, sets it to its
+ * default or, if it has none, to an undefined value. Adds 1 to *named if the argument is given by name. */
 static mica_status bind_parameter(mica__render *run, const mica__syntax *parameter, size_t index,
                                   const mica__arguments *call, size_t *named) {
   mica__object value;
@@ -299,7 +300,7 @@ static mica_status run_statement(mica__render *run, const mica__syntax *node) {
   }
 }
 
-/* Runs statements until a break or continue. */
+/* Runs the statements of a body to its end, or until a break or a continue. */
 static mica_status run_body(mica__render *run, const mica__syntax *body) {
   mica_status status = MICA_OK;
   if (++run->depth > MICA__MOST_RUN_DEPTH)

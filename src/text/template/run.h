@@ -12,7 +12,8 @@ typedef struct mica__binding {
   mica__object value;
 } mica__binding;
 
-/* Names of a block. A macro keeps the scope in which it was made. */
+/* Variables of a block. A name that the block does not set is looked up in `parent`. A macro keeps the scope in which
+ * it was made. */
 typedef struct mica__scope mica__scope;
 struct mica__scope {
   mica__scope *parent;
@@ -25,7 +26,7 @@ typedef struct mica__loop {
   mica__scope *scope;       /* the scope around it */
   const mica__object *items;
   size_t count, index;
-  int depth; /* 1: not recursive */
+  int depth; /* 1 + the number of calls of loop(items) around it */
   /* The function that loop(items) calls. */
   mica_status (*recurse)(mica__render *run, const struct mica__loop *loop, const mica__object *iterated,
                          mica__object *result);
@@ -50,7 +51,7 @@ struct mica__render {
   int64_t time; /* mica_chat_options.time */
   mica__arena arena;
   mica__scope *scope;
-  mica__text *out, text; /* out: the text to append to, of the run or of a block */
+  mica__text *out, text; /* out: output is appended here (to `text`, or to the text of a block) */
   size_t captured;       /* total bytes of all outer texts */
   int64_t steps;
   int depth, calls;
@@ -62,7 +63,7 @@ struct mica__render {
 
 /* Runs the template in run->scope. */
 mica_status mica__render_template(mica__render *run);
-/* Counts one step, and one more per 256 bytes of work. */
+/* Counts one step, and one more per 256 bytes of work. MICA_E_FORMAT if the template has taken too many steps. */
 mica_status mica__render_step(mica__render *run, size_t bytes);
 mica_status mica__render_print(mica__render *run, const char *text, size_t bytes);
 mica_status mica__render_set(mica__render *run, mica__scope *scope, int32_t name, const mica__object *value);
@@ -95,33 +96,33 @@ mica_status mica__render_item(mica__render *run, const mica__object *of, const m
 mica_status mica__render_slice(mica__render *run, const mica__object *of, const mica__object *const part[3],
                                mica__object *value);
 
-/* The items over which a value is iterated: *count values at *items. MICA_E_FORMAT: it cannot be iterated. */
+/* Finds the items of a value: *count values at *items. MICA_E_FORMAT: the value cannot be iterated. */
 mica_status mica__render_items(mica__render *run, const mica__object *v, const mica__object **items, size_t *count);
 /* Escapes a value's text for HTML; the result is marked safe. */
 mica_status mica__escape_text(mica__render *run, const mica__object *v, mica__object *result);
 /* Joins two texts; if only one is safe, the other is escaped. */
 mica_status mica__render_join(mica__render *run, const mica__object *first, const mica__object *second,
                               mica__object *joined);
-/* The text of a value as it is printed. */
+/* Makes the text that is printed for a value. */
 mica_status mica__render_text(mica__render *run, const mica__object *v, mica__object *text);
-/* Copies a text into the arena and frees it. */
+/* Copies `made` into the arena as a value, and frees `made`. */
 mica_status mica__render_keep(mica__render *run, mica__text *made, mica__object *value);
 /* Fails because an undefined value is used. */
 mica_status mica__render_undefined(const mica__object *v);
-/* Makes an undefined value, with the message for when it is used. */
+/* Makes an undefined value. Its use fails with this message. */
 mica_status mica__render_make_undefined(mica__render *run, mica__object *v, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Refuses names that members of a namespace cannot have. */
+/* Fails if the name begins with "_". Members of a namespace cannot have such names. */
 mica_status mica__check_member(const mica__object *name);
 
 /* The number of characters of a text. */
 size_t mica__characters(const char *text, size_t bytes);
-/* The byte where character `index` begins; `bytes` beyond the end. */
+/* The byte where character `index` begins; `bytes` if the text has no such character. */
 size_t mica__character_at(const char *text, size_t bytes, size_t index);
 bool mica__is_blank(uint32_t c);
 /* Removes the characters of `set` (NULL: blanks) from the beginning if `left`, and from the end if `right`. mica__strip
- * and mica__find_text count the bytes that they read. */
+ * and mica__find_text add the number of bytes that they read to work->work; `work` may be NULL. */
 mica__object mica__strip(mica__arena *work, const mica__object *text, const mica__object *set, bool left, bool right);
 /* The first byte at or after `from` where `part` begins; SIZE_MAX: none. */
 size_t mica__find_text(mica__arena *work, const char *text, size_t bytes, size_t from, const char *part,

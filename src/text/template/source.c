@@ -1,4 +1,4 @@
-/* A template's names, and line and column in its source. */
+/* Finds the index of a name, and the line and column of a position in a template's source. */
 #include "text/template/parse.h"
 
 #include <string.h>

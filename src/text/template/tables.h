@@ -1,4 +1,4 @@
-/* text/template/tables.h: the C functions in the tables' rows. */
+/* text/template/tables.h: declares the C functions of filters, tests, methods and functions. */
 #ifndef MICA_TEXT_TEMPLATE_TABLES_H
 #define MICA_TEXT_TEMPLATE_TABLES_H
 
@@ -31,12 +31,14 @@ static inline bool mica__argument_is_true(const mica__object *argument) {
 /* Follows a path such as "function.name" or "0" from member to member. */
 mica_status mica__follow(mica__render *run, const mica__object *of, const mica__object *path, mica__object *value);
 mica_status mica__lower_text(mica__render *run, const mica__object *v, bool upper, mica__object *result);
-/* Replaces at most `most` occurrences. */
+/* Replaces at most `most` occurrences; all of them if `most` is below 0. */
 mica_status mica__replace_text(mica__render *run, const mica__object *text, const mica__object *old,
                                const mica__object *by, int64_t most, mica__object *result);
-/* Where a line ends, as in Python's splitlines; *next: where the next one begins. */
+/* Returns the end of the line that begins at `from`, as Python's splitlines finds it. *next receives the beginning of
+ * the next line. */
 size_t mica__line_end(const char *text, size_t bytes, size_t from, size_t *next);
-/* Pads a text with blanks (or `fill`) to a width. */
+/* Pads a text to a width with blanks, or with `fill` unless it is NULL. Adds them at the beginning if `left`, at the
+ * end if `right`, or half at each end if both. */
 mica_status mica__pad_text(mica__render *run, const mica__object *text, int64_t width, const mica__object *fill,
                            bool left, bool right, mica__object *result);
 /* Sorts items by keys; keys[i] belongs to items[i]. Stable. */

@@ -1,4 +1,4 @@
-/* Chat templates: creates and applies them. */
+/* Creates chat templates and applies them. */
 #include "base/utf8.h"
 #include "text/template/run.h"
 
@@ -9,7 +9,7 @@
 
 /* --- making --- */
 
-/* Converts newlines to "\n", and drops one at the end, as Jinja does. */
+/* Converts newlines to "\n", and drops a newline at the end of the template, as Jinja does. */
 static void normalise(mica_chat_template *t) {
   for (size_t i = 0; i < t->given_bytes; i++) {
     const char c = t->given[i];
@@ -91,8 +91,8 @@ static mica_status set_json(mica__render *run, const char *name, const char *jso
   return set(run, name, &value);
 }
 
-/* If a message has reasoning under "reasoning_content", "thinking" or "reasoning", gives it both of the first two
- * names, as transformers does. */
+/* Finds a message's reasoning: the first of "reasoning_content", "thinking" and "reasoning" that is not null. Sets
+ * "reasoning_content" to it, and also "thinking" unless the message has this member, as transformers does. */
 static mica_status name_reasoning(mica__render *run, mica__object *message) {
   static const char *const names[] = {"reasoning_content", "thinking", "reasoning"};
   const mica__object first = mica__object_text(names[1], strlen(names[1])),
@@ -144,7 +144,8 @@ static mica_status run_template(mica__render *run, const mica_messages *messages
   MICA_TRY(set(run, "add_generation_prompt", &prompt));
   for (size_t i = 0; i < options->variable_count; i++) MICA_TRY(set_variable(run, &options->variables[i]));
   MICA_TRY(mica__render_template(run));
-  /* Reports a comparison that stopped at the limit of work at the very end. */
+  /* A comparison stops early when the limit of work is reached. If that was the last step of the template, this step
+   * reports it. */
   MICA_TRY(mica__render_step(run, 0));
   mica__text_add(&run->text, "");
   return mica__text_status(&run->text);

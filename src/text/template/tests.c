@@ -1,10 +1,10 @@
-/* Tests: "x is name". */
+/* Tests of values, as in "x is defined". */
 #include "text/template/tables.h"
 
 #include <math.h>
 
 #define ARGUMENTS mica__render *run, const mica__object *self, const mica__arguments *call, mica__object *result
-/* Defines a test of the value alone. */
+/* Defines a test without arguments. */
 #define LOOK(name, holds)                                                                                              \
   mica_status mica__test_##name(ARGUMENTS) {                                                                           \
     (void)run, (void)self, (void)call;                                                                                 \
@@ -112,7 +112,7 @@ mica_status mica__test_odd(ARGUMENTS) {
   return is_multiple(run, self, &two, 1, result);
 }
 
-/* str(value).islower() */
+/* str(value).islower() or, if `upper`, str(value).isupper() */
 static mica_status is_case(mica__render *run, const mica__object *self, bool upper, mica__object *result) {
   mica__object text;
   const mica__arguments none = {0};

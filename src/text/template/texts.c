@@ -1,4 +1,4 @@
-/* Characters of a template's texts. */
+/* Counts, finds and strips characters of a template's texts. */
 #include "text/template/run.h"
 #include "text/unicode.h"
 

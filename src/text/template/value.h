@@ -28,23 +28,24 @@ typedef struct mica__arena {
   char *next, *end;
   size_t total; /* bytes of all chunks, at most MICA__MOST_TEMPLATE_MEMORY */
   struct {
-    char *end, *limit; /* of a text that has room to grow */
+    char *end, *limit; /* end: the end of a text; limit: the end of the memory that it may grow into */
   } growing[MICA__GROWING_TEXTS];
-  unsigned oldest; /* of the growing texts */
+  unsigned oldest; /* index of the growing text that is replaced next */
   uint64_t work;   /* bytes read by comparisons and searches */
 } mica__arena;
 
-/* Takes memory that is aligned for any value. MICA_E_NOMEM; MICA_E_FORMAT: beyond the limit. */
+/* Takes memory that is zeroed and aligned for any value. MICA_E_FORMAT: the arena would exceed
+ * MICA__MOST_TEMPLATE_MEMORY. */
 mica_status mica__arena_take(mica__arena *arena, size_t count, size_t size, void *memory);
-/* Copies bytes. */
+/* Copies bytes into the arena, without a NUL at the end. */
 mica_status mica__arena_copy(mica__arena *arena, const char *text, size_t bytes, const char **copy);
 /* Joins two texts. A long result gets room to grow, and the next text joined to it is added in place. A text that grows
  * piece by piece thus costs its length, not the square of its length. */
 mica_status mica__arena_join(mica__arena *arena, const char *first, size_t first_bytes, const char *second,
                              size_t second_bytes, const char **joined);
 void mica__arena_free(mica__arena *arena);
-/* Counts the bytes read by a comparison or a search. False beyond MICA__MOST_TEMPLATE_WORK: it ends without a result,
- * and the next step of the run fails. A NULL arena counts nothing. */
+/* Counts the bytes read by a comparison or a search. False beyond MICA__MOST_TEMPLATE_WORK: the comparison or search
+ * then ends without a result, and the next step of the run fails. A NULL arena counts nothing. */
 static inline bool mica__arena_work(mica__arena *arena, size_t bytes) {
   if (!arena) return true;
   arena->work += bytes;
@@ -131,7 +132,7 @@ double mica__object_as_double(const mica__object *v);
 const char *mica__object_type(const mica__object *v);
 bool mica__object_is_true(const mica__object *v);
 /* Values can share parts, so comparing may take far longer than their memory suggests. `work` is the run's arena, which
- * counts the bytes compared; NULL for values of a file. */
+ * counts the bytes compared. With NULL nothing is counted, as for the values of a file. */
 bool mica__object_equal(mica__arena *work, const mica__object *a, const mica__object *b);
 bool mica__object_equals_text(const mica__object *v, const char *text);
 /* *order is negative, 0 or positive. MICA_E_FORMAT if the kinds have no order. */
@@ -160,7 +161,7 @@ typedef struct mica__json_style {
   const char *comma, *colon; /* between items, between key and value */
   const char *indent;        /* per level; NULL: all on one line */
   bool ascii, sort;          /* ascii: escape all characters beyond ASCII; sort: order the keys */
-  size_t most;               /* bytes; 0: MICA__MOST_TEMPLATE_MEMORY */
+  size_t most;               /* maximum bytes of the JSON; 0: MICA__MOST_TEMPLATE_MEMORY */
 } mica__json_style;
 /* Appends the result of Python's json.dumps. MICA_E_FORMAT: JSON lacks such a value, or the text exceeds
  * style->most. */
