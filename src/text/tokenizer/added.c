@@ -1,4 +1,5 @@
-/* Finds added tokens in a text before the model sees it: the first one, and if several begin there, the longest. */
+/* Finds added tokens in a text before the model encodes the text. If several tokens begin at the same byte, the longest
+ * is taken. */
 #include "text/tokenizer/tokenizer.h"
 #include "text/unicode.h"
 

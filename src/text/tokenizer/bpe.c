@@ -1,6 +1,6 @@
-/* Byte-pair encoding: merges neighbours, the pair of the lowest rank first, the leftmost of equal pairs. A heap of
- * candidates takes n log n. For long words with merges in order, all pairs of a rank are merged together, which reads
- * memory in order. */
+/* Byte-pair encoding: merges neighbouring symbols. The pair with the lowest rank is merged first, and the leftmost of
+ * equal pairs. A heap of candidates takes O(n log n) time. If a word is long and no merge can make a candidate of a
+ * lower rank, all pairs of a rank are merged together, which reads memory in order. */
 #include "text/tokenizer/tokenizer.h"
 #include "text/unicode.h"
 
@@ -77,11 +77,12 @@ static mica_status parse_merge(const cJSON *item, uint32_t rank, mica_tokenizer 
   return MICA_OK;
 }
 
-/* Checks if every token is made before another merge uses it, as in files from training. Then no merge makes a
- * candidate of a lower rank. */
+/* Sets model->ordered to true if every token is made before another merge uses it, as in files from training. Then no
+ * merge makes a candidate of a lower rank. */
 static mica_status find_order(mica_tokenizer *tokenizer) {
   mica__model *model = &tokenizer->model;
-  uint32_t *made = calloc((size_t)tokenizer->vocab.size + 1, sizeof *made); /* the token's last rank, plus 1 */
+  /* the last rank that makes the token, plus 1 */
+  uint32_t *made = calloc((size_t)tokenizer->vocab.size + 1, sizeof *made);
   if (!made) return mica__fail_nomem("merges");
   model->ordered = true;
   for (size_t i = 0; i < model->ranks_size; i++) {
@@ -129,7 +130,8 @@ mica_status mica__merges_parse(const cJSON *object, mica_tokenizer *tokenizer) {
 
 /* --- a word --- */
 
-/* A word that becomes symbols. An unknown symbol is held back, because the next one may join it. */
+/* A word that becomes symbols. unknown: an unknown symbol is not added yet, because the next symbol may be unknown too;
+ * with fuse_unk they become one symbol. */
 typedef struct word {
   const mica_tokenizer *tokenizer;
   mica__work *work;

@@ -1,4 +1,4 @@
-/* Words and how often they occur. */
+/* Counts how often words occur. */
 #include "base/hash.h"
 #include "text/tokenizer/train.h"
 #include "text/unicode.h"
@@ -35,7 +35,7 @@ static mica_status grow(mica__counts *counts) {
   return MICA_OK;
 }
 
-/* Copies bytes into the blocks. */
+/* Copies a word's bytes into a block. Blocks never move. */
 static mica_status keep(mica__counts *counts, const char *text, size_t length, const char **copy) {
   if (counts->block_used + length > counts->block_size) {
     const size_t size = length > BLOCK ? length : BLOCK;

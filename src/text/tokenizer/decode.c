@@ -10,7 +10,7 @@ typedef enum decode_kind { BYTE_LEVEL, WORD_PIECE, METASPACE, BPE, BYTE_FALLBACK
 
 typedef struct mica__decode_step {
   decode_kind kind;
-  char *text;          /* prefix, mark, suffix, content */
+  char *text;          /* WORD_PIECE: prefix; METASPACE: mark; BPE: suffix; STRIP, REPLACE: content */
   bool flag;           /* WORD_PIECE: cleanup; METASPACE: drop the first mark */
   int64_t start, stop; /* STRIP */
   mica__pattern *pattern;
@@ -117,7 +117,7 @@ static int byte_of_token(const char *text, size_t bytes) {
   return hexadecimal(text[3]) << 4 | hexadecimal(text[4]);
 }
 
-/* Consecutive bytes become text if they are valid UTF-8; otherwise each becomes U+FFFD. */
+/* Closes the piece of consecutive bytes from `at` on. If they are not valid UTF-8, each byte becomes U+FFFD. */
 static mica_status close_bytes(mica__pieces *out, size_t at) {
   const size_t count = out->text.length - at;
   if (count == 0) return MICA_OK;
@@ -145,7 +145,7 @@ static mica_status run_byte_fallback(const mica__pieces *in, mica__pieces *out) 
   return close_bytes(out, at);
 }
 
-/* Removes the character up to `start` times at the beginning and `stop` times at the end. */
+/* Removes step->text at most `start` times at the beginning and `stop` times at the end. */
 static void run_strip(const mica__decode_step *step, const char *text, size_t bytes, mica__text *out) {
   const size_t length = strlen(step->text);
   for (int64_t i = 0; i < step->start && bytes >= length && !memcmp(text, step->text, length); i++) {
@@ -295,7 +295,7 @@ void mica__decoders_free(mica__decode_step *steps, size_t count) {
   free(steps);
 }
 
-/* By type: the key of the text that it needs, and the text if the file lacks the key. */
+/* For each type of step: the key of the text that the step needs, and the text to use if the file lacks the key. */
 static const struct row {
   const char *type;
   decode_kind kind;

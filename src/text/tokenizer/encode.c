@@ -93,7 +93,7 @@ static mica_status prepare(const mica_tokenizer *tokenizer, mica_encoding *encod
   return MICA_OK;
 }
 
-/* Sets the types of ids from `from` on. The array has the capacity of the ids. */
+/* Sets the types of ids from index `from` on. Grows the array of types to the capacity of the array of ids. */
 static mica_status set_types(mica_encoding *encoding, size_t from, uint8_t type) {
   uint8_t *grown = realloc(encoding->types, encoding->capacity ? encoding->capacity : 1);
   if (!grown) return mica__fail_nomem("an encoding");

@@ -12,7 +12,7 @@ void mica__frame_free(mica__frame *frame) {
   free(frame->pieces);
 }
 
-/* Adds a text (`sequence` 0 or 1) or ids (-1). */
+/* Adds a piece: the first or the second text (`sequence` 0 or 1), or ids (`sequence` -1). */
 static mica_status add_piece(mica__frame *frame, int32_t sequence, uint8_t type, const int32_t *ids, size_t count) {
   if (frame->count == MOST_PIECES)
     return mica__fail(MICA_E_FORMAT, "the template has more than %d pieces", MOST_PIECES);
@@ -89,7 +89,8 @@ static mica_status parse_end(const cJSON *object, const char *key, int32_t *id) 
   return MICA_OK;
 }
 
-/* Adds cls A sep, and cls A sep B sep (RoBERTa: two sep in the middle, all of type 0). */
+/* Adds the templates "cls A sep" for one text and "cls A sep B sep" for two, where B and the sep after it have type 1.
+ * For RoBERTa, the template for two texts is "cls A sep sep B sep", and all types are 0. */
 static mica_status parse_ends(const cJSON *object, bool roberta, mica_tokenizer *tokenizer) {
   int32_t sep[2] = {0, 0}, cls = 0;
   MICA_TRY(parse_end(object, "sep", &sep[0]));
@@ -112,7 +113,7 @@ static mica_status parse_ends(const cJSON *object, bool roberta, mica_tokenizer 
 
 static mica_status parse_step(void *user, const cJSON *object, const char *type) {
   mica_tokenizer *tokenizer = user;
-  if (!strcmp(type, "ByteLevel")) return MICA_OK; /* changes only offsets */
+  if (!strcmp(type, "ByteLevel")) return MICA_OK; /* changes only positions in the text, which are not kept */
   const bool roberta = !strcmp(type, "RobertaProcessing"), bert = !strcmp(type, "BertProcessing");
   if (!roberta && !bert && strcmp(type, "TemplateProcessing") != 0)
     return mica__fail(MICA_E_UNSUPPORTED, "this type of post-processor is not supported");

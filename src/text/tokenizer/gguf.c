@@ -1,8 +1,8 @@
 /* Tokenisers of GGUF files. Their keys are converted to a tokenizer.json, which is then opened; so one reader suffices.
  *
  *   gpt2   byte-level BPE with merges; the key "pre" names the pattern that cuts a text (pre.def)
- *   llama  SentencePiece's BPE: a pair is merged if it forms a token, the one with the best score first. Merges are
- *          computed from the scores; for Gemma, from the order of its tokens
+ *   llama  SentencePiece's BPE: a pair is merged if it forms a token, the one with the best score first. If the file
+ *          lacks merges, they are computed from the scores or, for Gemma, from the order of its tokens
  *   t5     Unigram with scores, and with a charsmap if the file has one
  *   bert   WordPiece: words begin with a mark; other pieces have no prefix "##" */
 #include "base/utf8.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define MARK "\xe2\x96\x81" /* U+2581, which means a space */
-/* Maximum bytes of a token that merges are computed for; real ones have up to 100. */
+/* Merges are computed for tokens of at most this many bytes. Tokens of published models have up to 100. */
 #define LONGEST_MERGED 256
 
 /* Values of "tokenizer.ggml.token_type". */
@@ -156,7 +156,7 @@ static void add_sequence(vocabulary *v, int64_t bos, int64_t eos, const char *na
   add_special(v, eos);
 }
 
-/* Adds the template with special tokens before and after a text; -1: none. */
+/* Adds the template that puts the special token ids[0] before a text and ids[1] after it; -1: no token. */
 static void add_template(vocabulary *v, const int64_t ids[2]) {
   mica__text_add(&v->json, ",\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[");
   add_sequence(v, ids[0], ids[1], "A", 0);
@@ -262,7 +262,7 @@ static mica_status write_byte_level(vocabulary *v) {
 typedef struct made {
   double score;
   uint32_t id;
-  uint16_t left, right, left_bytes; /* characters of the two; bytes of the left one */
+  uint16_t left, right, left_bytes; /* characters of both parts; bytes of the left part */
 } made;
 
 /* Sorts by best score, then longer left token, then longer right token, then smaller id. */
@@ -316,7 +316,7 @@ static mica_status fill_vocab(vocabulary *v, mica__vocab *vocab) {
   return status;
 }
 
-/* Adds "left right", which is faster to read than a list; a list if a part contains a space. */
+/* Adds a merge as "left right", which is faster to read than a list. If a part contains a space, adds a list. */
 static void add_merge(mica__text *json, const char *left, size_t left_bytes, const char *right, size_t right_bytes) {
   char both[2 * LONGEST_MERGED + 1];
   if (memchr(left, ' ', left_bytes) || memchr(right, ' ', right_bytes)) {
@@ -459,7 +459,7 @@ static bool has_capitals(const vocabulary *v) {
   return false;
 }
 
-/* The id under the first key or, if the file lacks it, under the other. */
+/* Reads the id under the key `name` or, if the file lacks that key, under the key `other`. */
 static mica_status first_id(const vocabulary *v, const char *name, const char *other, int64_t *id) {
   MICA_TRY(special_id(v, name, id));
   return *id < 0 ? special_id(v, other, id) : MICA_OK;
@@ -491,8 +491,8 @@ static mica_status write_wordpiece(vocabulary *v) {
 
 /* --- opening --- */
 
-/* Finds a list, of texts or (`text` false) numbers. per_token: it must have one element per token. *list is NULL if
- * the file lacks it. */
+/* Finds a list of texts or, if `text` is false, of numbers. If `per_token`, the list must have one element per token.
+ * *list is NULL if the file lacks the list. */
 static mica_status find_list(const vocabulary *v, const char *name, bool text, bool per_token,
                              const mica_gguf_value **list) {
   *list = key(v, name);
@@ -521,7 +521,7 @@ static mica_status write_json(vocabulary *v) {
   if (v->count > MICA__MOST_TOKENS)
     return mica__fail(MICA_E_FORMAT, "there are %zu tokens, but at most %d are read", v->count, MICA__MOST_TOKENS);
   MICA_TRY(find_list(v, "scores", false, true, &v->scores));
-  /* A NaN cannot be sorted, and JSON has no such numbers. */
+  /* A NaN cannot be sorted, and JSON has neither NaN nor infinity. */
   for (size_t i = 0; v->scores && i < v->count; i++)
     if (!isfinite(mica_gguf_number(v->scores, i)))
       return mica__fail(MICA_E_FORMAT, "tokenizer.ggml.scores: element %zu is not a finite number", i);

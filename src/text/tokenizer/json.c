@@ -1,4 +1,4 @@
-/* Members of tokenizer.json. */
+/* Reads members of objects in tokenizer.json. */
 #include "text/tokenizer/json.h"
 
 #include <inttypes.h>

@@ -17,19 +17,21 @@
 const cJSON *mica__json_member(const cJSON *object, const char *key);
 /* The object's "type"; "?" if it has none. */
 const char *mica__json_type(const cJSON *object);
-/* Reads a text. If it is absent or null, *text stays, or the call fails if it is `needed`. */
+/* Reads a text. If the member is absent or null, the call fails if the member is `needed`; else *text does not
+ * change. */
 mica_status mica__json_text(const cJSON *object, const char *key, bool needed, const char **text);
 mica_status mica__json_bool(const cJSON *object, const char *key, bool *flag);
 /* Reads a whole number from 0 to `most`. */
 mica_status mica__json_integer(const cJSON *object, const char *key, int64_t most, int64_t *number);
-/* Reads an item as a whole number from 0 to `most`; MICA_E_FORMAT: it is not one; the message names `what`. */
+/* Reads an item as a whole number from 0 to `most`. MICA_E_FORMAT: the item is not such a number; the message names
+ * `what`. */
 mica_status mica__json_whole(const cJSON *item, const char *what, int64_t most, int64_t *number);
 /* Reads a member that must be a list. */
 mica_status mica__json_list(const cJSON *object, const char *key, const cJSON **list);
 
 typedef mica_status mica__json_step(void *user, const cJSON *object, const char *type);
 /* Calls `parse` with the object or, if its type is Sequence, with each member of its list under `key`, recursively. A
- * NULL object needs no calls. Messages name `what` ("normalizer"). */
+ * NULL object is skipped. Messages name `what` ("normalizer"). */
 mica_status mica__json_steps(const cJSON *object, const char *what, const char *key, mica__json_step *parse,
                              void *user);
 

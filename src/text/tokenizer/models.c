@@ -1,4 +1,4 @@
-/* Models: turn pieces into ids. Reads all of them, and implements WordPiece and WordLevel. */
+/* Models turn pieces into ids. This file reads models of all kinds, and implements WordPiece and WordLevel. */
 #include "base/hash.h"
 #include "text/tokenizer/tokenizer.h"
 #include "text/unicode.h"
@@ -35,7 +35,8 @@ static mica_status encode_word(const mica_tokenizer *tokenizer, const char *text
   return id >= 0 ? mica__encoding_add(out, id) : unknown(tokenizer, out);
 }
 
-/* Finds the longest token at the beginning, then the longest continuation, and so on. */
+/* Finds the longest token at the beginning, then the longest continuation, and so on. If no token fits at
+ * some position, the whole word is unknown. */
 static mica_status encode_wordpiece(const mica_tokenizer *tokenizer, mica__work *work, const char *text, size_t bytes,
                                     mica_encoding *out) {
   const mica__model *model = &tokenizer->model;
@@ -67,7 +68,7 @@ static mica_status encode_wordpiece(const mica_tokenizer *tokenizer, mica__work 
   return MICA_OK;
 }
 
-/* --- words that are remembered --- */
+/* --- the cache of words --- */
 
 static mica_status encode_new(const mica_tokenizer *tokenizer, mica__work *work, const char *text, size_t bytes,
                               mica_encoding *out) {
@@ -105,7 +106,7 @@ mica_status mica__model_encode(const mica_tokenizer *tokenizer, mica__work *work
 
 /* --- reading --- */
 
-/* {"token": id, ...} */
+/* Reads {"token": id, ...}. */
 static mica_status parse_words(const cJSON *object, mica_tokenizer *tokenizer) {
   const cJSON *words = mica__json_member(object, "vocab"), *item = NULL;
   int64_t id = 0;

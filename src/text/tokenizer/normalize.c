@@ -11,7 +11,7 @@ static bool stands_for_itself(int byte) {
   return (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
 }
 
-/* The character for a byte. Those that do not stand for themselves are numbered from U+0100 on: 33 bytes before '!', 34
+/* The character for a byte. Bytes that do not stand for themselves are numbered from U+0100 on: 33 bytes before '!', 34
  * between '~' and U+00A1, then U+00AD. */
 static uint32_t character_of_byte(uint8_t byte) {
   if (stands_for_itself(byte)) return byte;

@@ -1,4 +1,4 @@
-/* Tokenisers: opens and saves them, and returns their facts. */
+/* Tokenisers: opens and saves them, and returns their properties. */
 #include "base/memory.h"
 #include "base/signature.h"
 #include "base/utf8.h"
@@ -64,8 +64,8 @@ static mica_status parse(const cJSON *root, mica_tokenizer *t) {
   return t->vocab.size > 0 ? MICA_OK : mica__fail(MICA_E_FORMAT, "the file has no tokens");
 }
 
-/* JSON of more bytes than this makes about a million heap blocks, which are freed between blocks of the vocabulary.
- * Freed memory is then returned to the system. */
+/* Above this many bytes of JSON, the memory that cJSON has freed is returned to the system explicitly. cJSON then makes
+ * about a million small blocks between the blocks of the vocabulary, so the C library would keep their memory. */
 #define LARGE_BYTES ((size_t)4 << 20)
 
 static mica_status parse_json(mica_tokenizer *tokenizer) {

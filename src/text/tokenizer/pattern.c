@@ -18,8 +18,8 @@ struct mica__pattern {
 
 #if MICA_WITH_PCRE2
 
-/* Limits of foreign patterns: steps and memory of one search, and nesting. A usual pattern takes one or two steps per
- * byte that it matches. */
+/* Limits of patterns from files: steps and memory of one search, and nesting. A usual pattern takes one or two steps
+ * per byte that it matches. */
 #define MOST_STEPS 10000000
 #define STEPS_TO_BEGIN 10000
 #define STEPS_A_BYTE 16
@@ -27,7 +27,8 @@ struct mica__pattern {
 #define MOST_NESTING 200
 #define LONGEST_PATTERN 65536
 
-/* Contents of the bracket for classes that mean different things in PCRE2 and Oniguruma. */
+/* The characters of \s and \w in Oniguruma, as the contents of a bracket. These classes mean something else in
+ * PCRE2. */
 #define SPACES "\\t-\\r \\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
 #define WORDS                                                                                                          \
   "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{200c}\\x{200d}\\x{24b6}-\\x{24e9}\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}"   \
@@ -144,8 +145,9 @@ static mica_status find_code(const mica__pattern *pattern, mica__search *search,
   }
   const PCRE2_SIZE *range = pcre2_get_ovector_pointer(data->match);
   *begin = range[0];
-  *end = range[1] < range[0] ? range[0] : range[1]; /* \K in a lookahead */
-  if (*begin < from) *begin = from;                 /* \K in a lookbehind */
+  /* A \K in a lookahead can set the beginning after the end, and a \K in a lookbehind can set it before `from`. */
+  *end = range[1] < range[0] ? range[0] : range[1];
+  if (*begin < from) *begin = from;
   if (*end < *begin) *end = *begin;
   return MICA_OK;
 }

@@ -9,8 +9,8 @@
 /* Maximum bytes of a text at any stage; positions have 32 bits. */
 #define MICA__MOST_TEXT ((size_t)1 << 31)
 
-/* Maximum bytes that a text of `bytes` bytes may grow to, far above any real text; the longest growth is U+FDFA, 11
- * times when normalised. */
+/* Maximum bytes that a text of `bytes` bytes may grow to, far above any real text. The character that grows most is
+ * U+FDFA: normalising multiplies its bytes by 11. */
 static inline size_t mica__most_grown(size_t bytes) {
   return bytes < MICA__MOST_TEXT / 64 ? ((size_t)1 << 24) + 32 * bytes : MICA__MOST_TEXT;
 }
@@ -18,7 +18,7 @@ static inline size_t mica__most_grown(size_t bytes) {
 /* Ids of pieces that are not tokens yet. */
 enum {
   MICA__PIECE_TEXT = -1,
-  MICA__PIECE_FIRST = -2, /* the text's beginning */
+  MICA__PIECE_FIRST = -2, /* the piece at the beginning of the text */
   MICA__PIECE_RAW = -3,   /* bytes that are not UTF-8 */
 };
 
@@ -27,7 +27,7 @@ typedef struct mica__piece {
   int32_t id;
 } mica__piece;
 
-/* Zero-initialise. Clearing it keeps its memory. */
+/* Zero-initialise. mica__pieces_clear keeps the memory. */
 typedef struct mica__pieces {
   mica__text text;
   mica__piece *list;
@@ -36,9 +36,9 @@ typedef struct mica__pieces {
 
 void mica__pieces_clear(mica__pieces *pieces);
 void mica__pieces_free(mica__pieces *pieces);
-/* Appends a piece; an empty one is left out, unless it is a token. */
+/* Appends a piece, unless it is empty and not a token. */
 mica_status mica__pieces_add(mica__pieces *pieces, const char *text, size_t length, int32_t id);
-/* Appends a piece made of everything after the first `begin` bytes of the text. */
+/* Appends a piece: the bytes of the text from `begin` to its end. An empty piece is left out unless it is a token. */
 mica_status mica__pieces_close(mica__pieces *pieces, size_t begin, int32_t id);
 
 /* --- patterns --- */
@@ -72,14 +72,15 @@ typedef enum mica__behaviour {
   MICA__MERGED_WITH_NEXT,
 } mica__behaviour;
 
-/* State of cutting one piece of a text. mica__cut gets the matches and the text between them, in order. */
+/* State of cutting one piece of a text. Call mica__cut with all matches and the texts between them, in order, then
+ * mica__cut_end. */
 typedef struct mica__cutter {
   mica__pieces *out;
   const char *text;
   mica__behaviour behaviour;
-  int32_t id; /* of the piece at the text's beginning; others are MICA__PIECE_TEXT */
+  int32_t id; /* id of the first piece; later pieces get MICA__PIECE_TEXT */
   size_t begin, end;
-  bool held, match; /* held: a range is held back; match: the last range was a match */
+  bool held, match; /* held: begin .. end is not appended yet; match: its last part was a match */
 } mica__cutter;
 mica_status mica__cut(mica__cutter *cutter, size_t begin, size_t end, bool match);
 mica_status mica__cut_end(mica__cutter *cutter);

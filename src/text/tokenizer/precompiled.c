@@ -1,9 +1,13 @@
 /* The normaliser Precompiled: SentencePiece's rules for characters, as in the package `tokenizers`.
  *
- * A charsmap is base64 of: the size of a trie in bytes (u32, little-endian), the trie as a double array of u32, and
- * texts that each end in a NUL. A unit of the trie has the label of the edge that leads to it (bits 0-7 and 31), the
- * offset of its children (bits 10-30, times 256 if bit 9 is set), and a flag that a key ends there (bit 8); then the
- * unit at the offset has the position of the key's text. */
+ * A charsmap maps keys, which are strings of characters, to the texts that replace them. It is base64 of: the size of
+ * a trie of the keys in bytes (u32, little-endian), the trie as a double array of u32, and the replacement texts, each
+ * ending in a NUL. The bits of a unit of the trie are:
+ *
+ *   0-7, 31  label of the edge that leads to the unit
+ *   8        a key ends here; the unit at the offset holds the byte position of its replacement among the texts
+ *   9        the offset is multiplied by 256
+ *   10-30    offset of the children */
 #include "text/tokenizer/precompiled.h"
 #include "base/utf8.h"
 #include "text/unicode.h"
@@ -11,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A grapheme of fewer bytes is looked up as a whole. */
+/* A grapheme of fewer bytes is first looked up as a whole. If that finds nothing, or if it is longer, its characters
+ * are looked up one by one. */
 #define LONG_GRAPHEME 6
 
 struct mica__charsmap {
@@ -67,8 +72,8 @@ static size_t offset_of(uint32_t unit) { return (size_t)(unit >> 10) << ((unit &
 static uint32_t label_of(uint32_t unit) { return unit & (1u << 31 | 0xff); }
 static bool has_text(uint32_t unit) { return unit >> 8 & 1; }
 
-/* Checks that the children and the text of every reachable unit are inside the charsmap. Tries may share units, so each
- * is checked once; cycles therefore end. */
+/* Checks that the children and the text of every reachable unit are inside the charsmap. Tries may share units. Each
+ * unit is therefore checked only once, so the check ends even if there are cycles. */
 static mica_status check_units(const mica__charsmap *map, size_t *stack, uint8_t *seen) {
   size_t count = 0;
   stack[count++] = offset_of(map->units[0]);

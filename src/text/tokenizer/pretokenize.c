@@ -33,7 +33,7 @@ static mica_status run_byte_level(const mica__cut_step *step, mica__search *sear
     end = bytes;
     if (step->pattern && !raw)
       MICA_TRY_GOTO(mica__pattern_find(step->pattern, search, text, bytes, from, &begin, &end), done);
-    if (begin > from) /* does not happen with a pattern that matches everything */
+    if (begin > from) /* bytes that no match covers */
       end = begin, begin = from;
     const size_t at = out->text.length;
     if (prefix) mica__add_byte_characters(&out->text, " ", 1);
@@ -59,7 +59,7 @@ static mica_status run_bert(const char *text, size_t bytes, int32_t id, mica__pi
   return mica__pieces_add(out, text + begin, bytes - begin, rest_id(begin, id));
 }
 
-/* Turns spaces into marks, puts one before the text, and cuts before each mark. */
+/* Turns spaces into marks, puts a mark before the text if the step's scheme says so, and cuts before each mark. */
 static mica_status run_metaspace(const mica__cut_step *step, mica__search *search, const char *text, size_t bytes,
                                  int32_t id, mica__pieces *out) {
   const size_t mark = strlen(step->mark);

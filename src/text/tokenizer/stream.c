@@ -102,7 +102,8 @@ static size_t safe_bytes(const mica_text_stream *s) {
   return s->held.length;
 }
 
-/* Moves held text to the output, except a possible beginning of a stop text; all of it at the end. */
+/* Moves held text to the output, up to a stop text if there is one. A possible beginning of a stop text stays held
+ * unless `end`. */
 static void release(mica_text_stream *s, bool end) {
   if (s->held.length == 0) return;
   const size_t stop = find_stop(s), bytes = stop != SIZE_MAX ? stop : end ? s->held.length : safe_bytes(s);
@@ -123,8 +124,8 @@ static bool is_cut(const char *text, size_t bytes) {
   return bytes - valid < wanted;
 }
 
-/* Decodes the tokens with and without the new ones, and adds the difference to the held text. If its last character
- * is cut, waits for more tokens, unless `end` or too many already wait. */
+/* Decodes the tokens with and without the new ones, and adds the difference to the held text. If the last character of
+ * the decoded text is cut, waits for more tokens, unless `end` or too many already wait. */
 static mica_status take_text(mica_text_stream *s, bool end) {
   char *before = NULL, *whole = NULL;
   size_t before_bytes = 0, bytes = 0, same = 0;

@@ -40,7 +40,8 @@ typedef struct mica__normal {
 mica_status mica__json_pattern(const cJSON *object, mica__pattern **pattern);
 mica_status mica__normals_parse(const cJSON *object, mica__normal **steps, size_t *count);
 void mica__normals_free(mica__normal *steps, size_t count);
-/* Runs all steps on a text. *out is one of the two buffers; the text must be in neither. */
+/* Runs all steps on a text, which must not be in the buffers. *out is the buffer with the result. Without steps, *out
+ * does not change. */
 mica_status mica__normals_run(const mica__normal *steps, size_t count, mica__search *search, const char *text,
                               size_t bytes, mica__text buffers[2], const mica__text **out);
 /* mica__add_byte_characters appends the characters that represent bytes in byte-level vocabularies.
@@ -63,14 +64,15 @@ typedef struct mica__cut_step {
   bool (*is)(uint32_t character);
   mica__behaviour behaviour;
   bool invert, prefix;    /* invert: of PATTERN; prefix: BYTE_LEVEL puts a space before the text */
-  mica__pattern *pattern; /* BYTE_LEVEL: NULL: none; METASPACE: the mark, NULL: no cuts */
+  mica__pattern *pattern; /* BYTE_LEVEL: NULL if it has none; METASPACE: the mark, or NULL for no cuts */
   char *mark;             /* METASPACE */
   enum { MICA__PREPEND_ALWAYS, MICA__PREPEND_FIRST, MICA__PREPEND_NEVER } scheme;
 } mica__cut_step;
 
 mica_status mica__cuts_parse(const cJSON *object, mica__cut_step **steps, size_t *count);
 void mica__cuts_free(mica__cut_step *steps, size_t count);
-/* Runs all steps on pieces[from]; tokens stay as they are. *out is one of the two pieces. */
+/* Runs all steps on pieces[from]. Pieces that are tokens do not change. *out is the element of `pieces` with the
+ * result. */
 mica_status mica__cuts_run(const mica__cut_step *steps, size_t count, mica__search *search, mica__pieces pieces[2],
                            size_t from, const mica__pieces **out);
 
@@ -98,10 +100,10 @@ typedef struct mica__model {
   double *scores, least;   /* score of each id; the lowest score */
 } mica__model;
 
-/* --- what encoding needs --- */
+/* --- work memory of encoding --- */
 
 typedef struct mica__symbol {
-  int32_t id, before, after; /* before, after: -1: none; id -1: merged into the one before */
+  int32_t id, before, after; /* before, after: indices, or -1; id: -1 if merged into the one before */
 } mica__symbol;
 typedef struct mica__candidate {
   uint64_t key; /* rank << 32 | position */
@@ -140,10 +142,12 @@ mica_status mica__text_pieces(const mica_tokenizer *tokenizer, mica__work *work,
                               const mica__pieces **pieces);
 /* Appends an id. */
 mica_status mica__encoding_add(mica_encoding *encoding, int32_t id);
-/* Makes room for at least `count` elements of this size; *room is the current number. */
+/* Grows the memory of a list to at least `count` elements of `element` bytes. `list` is the address of the pointer to
+ * the list. *room is the number of elements that the memory holds. */
 mica_status mica__reserve(void *list, size_t *room, size_t count, size_t element);
 
-/* The name in pre.def of a pattern that cuts texts (split NULL: GPT-2's); NULL: it has none. */
+/* Finds the name that pre.def has for a pattern that cuts texts, with these two flags. split NULL means GPT-2's
+ * pattern. Returns NULL if pre.def has no such row. */
 const char *mica__gguf_pre(const char *split, bool digits, bool ignore_merges);
 
 /* --- tokenisers --- */
@@ -171,7 +175,7 @@ struct mica_tokenizer {
   uint64_t serial;
   mica__vocab vocab;
   mica__model model;
-  mica__trie added[2];       /* searched before, and after normalising */
+  mica__trie added[2];       /* [0] is searched before normalising, [1] after it */
   struct mica__added *about; /* of added tokens, by id */
   int32_t about_count;
   mica__normal *normals;
@@ -186,8 +190,8 @@ struct mica_tokenizer {
   mica__byte_trie_cell *byte_trie;
 };
 
-/* Opens a tokenizer.json of `bytes` bytes, followed by a NUL. It takes over json, which comes from malloc, and frees it
- * also after a failure. */
+/* Opens a tokenizer.json of `bytes` bytes, followed by a NUL. Takes over json, which comes from malloc, and frees it
+ * even if opening fails. */
 mica_status mica__tokenizer_open_owned(const char *name, char *json, size_t bytes, mica_tokenizer **tokenizer);
 
 /* Rules for finding an added token. */

@@ -27,7 +27,7 @@ static bool is_byte_level(mica_tokenizer_kind kind) {
   return kind == MICA_TOKENIZER_KIND_BPE || kind == MICA_TOKENIZER_KIND_BYTE;
 }
 
-/* JSON of a kind's steps; lower_normalizer: for lower-case vocabularies. */
+/* The steps of each kind as JSON. A lower-case vocabulary uses lower_normalizer. */
 typedef struct pipeline {
   const char *normalizer, *lower_normalizer, *pre_tokenizer, *decoder, *model;
 } pipeline;
@@ -264,7 +264,7 @@ static mica_status open_json(cJSON *root, mica_tokenizer **out) {
   return status;
 }
 
-/* Opens a tokeniser that normalises and cuts like the trained one. */
+/* Opens a tokeniser that normalises and cuts texts in the same way as the tokeniser in training. */
 static mica_status open_cutter(const mica__training *t, mica_tokenizer **cutter) {
   const pipeline *p = &pipelines[t->config.kind];
   mica__text json = {0};
@@ -277,7 +277,7 @@ static mica_status open_cutter(const mica__training *t, mica_tokenizer **cutter)
   return status;
 }
 
-/* --- all of it --- */
+/* --- training --- */
 
 static mica_status complete(const mica_tokenizer_config *given, mica_tokenizer_config *config) {
   if (given) *config = *given;

@@ -1,4 +1,5 @@
-/* text/tokenizer/train.h: training of tokenisers: count words, choose a vocabulary, write a tokenizer.json. */
+/* text/tokenizer/train.h: trains tokenisers. A training counts words, chooses a vocabulary and writes a
+ * tokenizer.json. */
 #ifndef MICA_TEXT_TOKENIZER_TRAIN_H
 #define MICA_TEXT_TOKENIZER_TRAIN_H
 
@@ -11,7 +12,7 @@ typedef struct mica__counted {
   uint64_t count;
 } mica__counted;
 
-/* Counts of texts: a hash table with open addressing; the texts are in blocks. Zero-initialise. */
+/* Counts of texts, in a hash table with open addressing. Blocks hold the texts. Zero-initialise. */
 typedef struct mica__counts {
   mica__counted *entries;
   size_t size, count;
@@ -19,8 +20,8 @@ typedef struct mica__counts {
   size_t block_count, block_used, block_size;
 } mica__counts;
 mica_status mica__counts_add(mica__counts *counts, const char *text, size_t length, uint64_t times);
-/* Sorts the `count` entries, without free ones, by bytes or, `frequent`, by descending count. Add nothing
- * afterwards. */
+/* Sorts the `count` entries by bytes or, if `frequent`, by descending count, and drops free entries. Nothing may be
+ * added afterwards. */
 void mica__counts_sort(mica__counts *counts, bool frequent);
 void mica__counts_free(mica__counts *counts);
 /* Counts the characters of all words; each is a text in UTF-8. */
@@ -37,7 +38,8 @@ typedef struct mica__training {
 
 /* Appends a token unless the vocabulary has it; id may be NULL. */
 mica_status mica__training_add(mica__training *training, const char *text, size_t length, int32_t *id);
-/* Merges pairs until the vocabulary is full. prefix: of pieces inside a word, "##" for WORDPIECE; NULL for BPE. */
+/* Merges pairs until the vocabulary is full. prefix: the mark of a piece inside a word, "##" for WORDPIECE; NULL for
+ * BPE. */
 mica_status mica__train_bpe(mica__training *training, const char *prefix);
 /* Chooses the tokens that contribute most to the likelihood of the words. */
 mica_status mica__train_unigram(mica__training *training);

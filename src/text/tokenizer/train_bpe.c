@@ -1,12 +1,13 @@
-/* Trains byte-pair encoding: the most frequent pair of neighbours becomes a token, repeatedly; of equally frequent
- * pairs the one with the smaller ids, as in the package `tokenizers`. Counts change only where a pair is merged. */
+/* Trains byte-pair encoding. Again and again, the most frequent pair of neighbours becomes a token. Of pairs that are
+ * equally frequent, the one with the smaller ids is taken, as in the package `tokenizers`. Counts change only where a
+ * pair is merged. */
 #include "text/tokenizer/train.h"
 #include "text/unicode.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Maximum number of characters that become tokens; the most frequent ones (as for BERT). */
+/* Maximum number of characters that become tokens. If there are more, the most frequent ones do (as for BERT). */
 #define MOST_LETTERS 1000
 
 typedef struct pair {
@@ -22,7 +23,7 @@ typedef struct best {
 } best;
 
 typedef struct word {
-  size_t begin; /* of its symbols */
+  size_t begin; /* index of the word's first symbol */
   uint32_t length;
   uint32_t merged; /* the last merge that was done in it */
   int64_t count;
@@ -75,7 +76,7 @@ static mica_status grow_slots(state *s) {
   return MICA_OK;
 }
 
-/* Changes a pair's count; a positive change also records the word as one with the pair. */
+/* Changes a pair's count by `by`. If `by` is positive, also records that the word has the pair. */
 static mica_status change(state *s, int32_t left, int32_t right, int64_t by, size_t in_word) {
   const uint64_t key = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
   if (2 * (s->pair_count + 1) > s->slot_count) MICA_TRY(grow_slots(s));
@@ -98,7 +99,7 @@ static mica_status change(state *s, int32_t left, int32_t right, int64_t by, siz
   return MICA_OK;
 }
 
-/* --- the heap: the largest count on top, of equals the smallest key --- */
+/* --- the heap: the largest count on top; among equal counts, the smallest key --- */
 
 static bool is_before(best a, best b) { return a.count != b.count ? a.count > b.count : a.key < b.key; }
 

@@ -1,5 +1,5 @@
 /* Trains a unigram model (Kudo, Subword Regularization, 2018). It starts with frequent substrings, estimates scores by
- * expectation maximisation, and repeatedly removes the tokens whose loss costs the least likelihood. */
+ * expectation maximisation, and repeatedly removes the tokens whose removal lowers the likelihood least. */
 #include "text/tokenizer/train.h"
 #include "text/unicode.h"
 
@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_LETTERS 1000  /* maximum characters that become tokens; the most frequent ones */
-#define LONGEST_PIECE 16   /* characters */
+#define MOST_LETTERS 1000  /* at most this many characters become tokens: the most frequent ones */
+#define LONGEST_PIECE 16   /* characters of a token */
 #define LONGEST_WORD 1000  /* bytes of a word that are read */
 #define SEEDS_A_TOKEN 20   /* initial substrings per token */
 #define ROUNDS 2           /* rounds of estimation before each removal */
 #define LEAST_EXPECTED 0.5 /* a token with fewer expected uses is removed */
-#define KEPT 0.75          /* share of the tokens, per round */
+#define KEPT 0.75          /* share of the tokens that one round of removal keeps */
 
 typedef struct piece {
   const char *text;
@@ -29,7 +29,7 @@ typedef struct model {
   mica__trie trie;
   double *forward, *backward;
   int32_t *ends;  /* the last token of the best path to a byte */
-  size_t longest; /* run */
+  size_t longest; /* bytes of the longest run */
 } model;
 
 static void free_model(model *m) {
@@ -131,7 +131,8 @@ static double log_add(double a, double b) {
   return a > b ? a + log1p(exp(b - a)) : b + log1p(exp(a - b));
 }
 
-/* Adds the expected uses of each token in a run, over all ways to cut it, times the run's count. */
+/* Adds each token's expected number of uses in a run, over all ways to cut the run, times the run's count. Pass 0
+ * computes `forward`, pass 1 `backward`, and pass 2 the expected uses. */
 static void expect_run(model *m, const mica__counted *run) {
   const size_t length = run->length;
   for (size_t i = 0; i <= length; i++) m->forward[i] = m->backward[i] = -INFINITY;
@@ -203,7 +204,8 @@ static bool best_path(model *m, const char *text, size_t length, int32_t without
   return m->forward[length] > -INFINITY;
 }
 
-/* The loss of likelihood if a token is replaced by the tokens that its text is cut into without it. */
+/* How much the log likelihood falls if a token is removed and the best path of other tokens takes over its uses.
+ * INFINITY if there is no such path. */
 static double loss_without(model *m, int32_t id, double sum) {
   const piece *p = &m->pieces[id];
   double likely = 0, others = 0;
@@ -243,9 +245,9 @@ static mica_status prune(model *m, size_t wanted) {
   return MICA_OK;
 }
 
-/* --- all of it --- */
+/* --- training --- */
 
-/* Keeps all letters, and of the other tokens the likeliest. Special tokens get the score 0. */
+/* Adds all letters and the likeliest of the other tokens to the vocabulary. Special tokens have the score 0. */
 static mica_status finish(model *m, mica__training *t) {
   const size_t special = (size_t)t->vocab.size;
   size_t letters = 0;

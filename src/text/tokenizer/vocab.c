@@ -10,7 +10,8 @@ static uint32_t tag_of(const char *text, size_t length) {
   return (uint32_t)mica__hash_bytes((mica__hash){0, 0}, text, length).low;
 }
 
-/* A block of texts. Most tokens have few bytes, and a heap block takes at least 32. */
+/* A block of memory for the texts of many tokens. Most tokens have few bytes, but a heap block of its own would take at
+ * least 32 bytes per token. */
 struct mica__token_texts {
   mica__token_texts *before;
   size_t used;

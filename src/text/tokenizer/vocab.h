@@ -37,13 +37,13 @@ typedef struct mica__vocab {
   int32_t size;             /* the largest id plus 1 */
   int32_t capacity;
   uint32_t longest;        /* bytes of the longest token of the model */
-  mica__token_table model; /* what the model knows */
+  mica__token_table model; /* tokens of the model */
   mica__token_table added; /* tokens that are cut out before the model runs */
 } mica__vocab;
 
 void mica__vocab_free(mica__vocab *vocab);
-/* Sets the token of an id, of the model or added; copies the bytes. If the table already has the text, the text gets
- * the new id. MICA_E_FORMAT: the id or the length is out of range. */
+/* Sets the token of an id, in the table `added` or `model`, and copies its bytes. If the table already has the text,
+ * the text gets the new id. MICA_E_FORMAT: the id or the length is out of range, or the id has another text. */
 mica_status mica__vocab_set(mica__vocab *vocab, int64_t id, const char *text, size_t length, bool added);
 /* The id of these bytes; -1: they are not a token. */
 int32_t mica__vocab_find(const mica__vocab *vocab, const mica__token_table *table, const char *text, size_t length);
@@ -65,7 +65,8 @@ typedef struct mica__trie {
   uint32_t zero; /* the root's child for byte 0; 0: none */
 } mica__trie;
 
-/* Adds a text with its value (0 or above). keep: equal bytes keep their first value. Zero-initialise the trie. */
+/* Adds a text with its value (0 or above). If the trie has the text already, `keep` decides whether the old value
+ * stays. Zero-initialise the trie. */
 mica_status mica__trie_add(mica__trie *trie, const char *text, size_t length, int32_t value, bool keep);
 void mica__trie_free(mica__trie *trie);
 /* The child of a node; 0: none. The root is 0. */
