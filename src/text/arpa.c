@@ -15,7 +15,7 @@
 /* If the file lacks <unk>, an unknown word is a tenth as likely as the rarest word: its log10 probability is lower
  * by this much. */
 #define RARER 1.0
-/* Lower than the log10 probability of any word that occurs; <s>, which never does, has about -99. */
+/* Lower than the log10 probability of any word of a text. <s>, which no model predicts, has about -99. */
 #define NEVER (-90.0)
 
 /* p: log10 probability of a sequence's last word after the others; backoff: log10 back-off weight of the sequence. */
@@ -208,7 +208,8 @@ static mica_status read_entry(reader *r, span line, int32_t n) {
   return MICA_OK;
 }
 
-/* Reads the n-grams of n words. *line is their title at first, then the first line after them. */
+/* Reads the n-grams of n words. On entry, *line is their title, as in "\2-grams:". On return, *line is the first line
+ * after them. */
 static mica_status read_section(reader *r, span *line, int32_t n) {
   char title[24] = {0};
   uint64_t count = 0;

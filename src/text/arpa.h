@@ -1,5 +1,6 @@
-/* text/arpa.h: n-gram models of words in ARPA format, as written by KenLM and SRILM: log10 probabilities of sequences
- * of words, and back-off weights for sequences known only in part. */
+/* text/arpa.h: n-gram models of words in ARPA format, as KenLM and SRILM write them. A model has the log10
+ * probabilities of sequences of words. For a sequence that it lacks, it has a back-off weight of the words before the
+ * last one. */
 #ifndef MICA_TEXT_ARPA_H
 #define MICA_TEXT_ARPA_H
 
@@ -12,7 +13,7 @@
 #define MICA__ARPA_ORDER 12
 
 /* Words are identified by the hash of their characters, sequences by the hash of their words. Collisions are negligible
- * among millions. */
+ * even among millions of sequences. */
 static inline uint64_t mica__arpa_mix(uint64_t key, uint64_t next) {
   uint64_t z = key ^ (next + 2) * UINT64_C(0x9e3779b97f4a7c15);
   z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -37,7 +38,7 @@ int32_t mica__arpa_order(const mica__arpa *a);
 /* Hash of <s>, and of </s>. */
 uint64_t mica__arpa_begin(void);
 uint64_t mica__arpa_end(void);
-/* Natural log probability of a word after `count` words; count must be below the order. */
+/* Natural log probability of a word after `count` words. Only the last order - 1 of these words are used. */
 double mica__arpa_score(const mica__arpa *a, const uint64_t *words, int32_t count, uint64_t word);
 
 #endif

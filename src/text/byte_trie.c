@@ -1,4 +1,4 @@
-/* Tries of the bytes of tokens, in preorder. */
+/* Builds tries of the bytes of tokens. Nodes are stored in preorder. */
 #include "text/byte_trie.h"
 
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static size_t common(const entry *a, const entry *b) {
   return n;
 }
 
-/* Collects the nodes of sorted texts. path: the open node at each depth. */
+/* Adds the nodes of sorted texts. path[d] is the node at depth d on the way to the current text. */
 static void fill(mica__byte_trie *trie, const entry *entries, size_t count, uint32_t *path) {
   size_t open = 0;
   for (size_t k = 0; k < count; k++) {

@@ -39,8 +39,8 @@ typedef struct node {
   double text;            /* score of the text model plus the bonus */
 } node;
 
-/* A prefix in a frame: log probabilities of the alignments that end in a blank, and of those that end in its last
- * label. */
+/* A prefix in a frame: log probabilities of the alignments that end in a blank, and of the alignments that end in the
+ * prefix's last label. */
 typedef struct candidate {
   int32_t node;
   double blank, label, total;
@@ -53,7 +53,7 @@ struct mica_ctc_search {
   int64_t node_count, node_room, sweep; /* sweep: number of nodes at which unused ones are dropped */
   candidate *list;                      /* kept prefixes first, then their successors */
   int64_t kept, count, room;
-  int32_t *prefix; /* for the text model */
+  int32_t *prefix; /* labels of a prefix, for the text model */
   int64_t prefix_room;
 };
 typedef mica_ctc_search search;
@@ -82,7 +82,7 @@ static double text_of(search *s, int32_t prefix, int32_t label) {
   return score + c->weight * c->text(c->user, s->prefix, count, label);
 }
 
-/* The prefix with one more label, created if necessary; -1 if memory is short. */
+/* Finds the prefix with one more label, or makes it; -1 if memory is short. */
 static int32_t extended(search *s, int32_t prefix, int32_t label) {
   for (int32_t at = s->nodes[prefix].child; at >= 0; at = s->nodes[at].sibling)
     if (s->nodes[at].label == label) return at;
@@ -106,8 +106,8 @@ static int32_t extended(search *s, int32_t prefix, int32_t label) {
   return made;
 }
 
-/* Finds or makes the candidate of a prefix in the next frame. NULL if memory is short, or was short before (a prefix
- * below 0). */
+/* Finds or makes the candidate of a prefix in the next frame. NULL if memory is short. A prefix below 0 means that
+ * `extended` ran out of memory, so the result is NULL too. */
 static candidate *next_of(search *s, int32_t prefix) {
   if (prefix < 0) return NULL;
   if (s->nodes[prefix].slot < 0) {
@@ -123,14 +123,15 @@ static candidate *next_of(search *s, int32_t prefix) {
   return &s->list[s->nodes[prefix].slot];
 }
 
-/* Sorts by descending total; of equal ones, the prefix that was found first comes first. */
+/* Sorts by descending total. Among equal totals, the prefix that was found first comes first. */
 static int compare(const void *a, const void *b) {
   const candidate *x = a, *y = b;
   if (x->total != y->total) return x->total < y->total ? 1 : -1;
   return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* Replaces the kept prefixes by the best candidates that follow them. */
+/* Computes the scores of the candidates, which are in the list after the kept prefixes. The best `beam` candidates
+ * become the kept prefixes. */
 static void select_best(search *s) {
   candidate *next = s->list + s->kept;
   int64_t count = s->count - s->kept;
@@ -177,7 +178,8 @@ static mica_status take_frame(search *s, const float *row) {
   return MICA_OK;
 }
 
-/* Drops prefixes that no kept one begins with. The others keep their order, which decides between equal ones. */
+/* Drops each prefix that is not the beginning of a kept prefix. The other nodes keep their order, since `compare` sorts
+ * candidates with equal scores by node. */
 static mica_status sweep(search *s) {
   int32_t *index = malloc((size_t)s->node_count * sizeof *index), count = 0;
   if (!index) return short_of_memory();

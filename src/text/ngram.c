@@ -8,8 +8,8 @@
 #define MOST_ORDER 12
 #define ROOM 1024
 
-/* count: how often a sequence of labels occurred; kinds: number of different labels after it; behind: number of all
- * labels after it. */
+/* count: how often the sequence occurred. kinds: number of different labels that followed it. behind: number of all
+ * labels that followed it, repeats included. */
 typedef struct entry {
   uint64_t key; /* 0: none */
   uint32_t count, kinds, behind;
@@ -43,7 +43,8 @@ void mica_ngram_destroy(mica_ngram *n) {
   free(n);
 }
 
-/* Key of a sequence extended by one label; the empty sequence has key 1. Collisions are negligible among millions. */
+/* Key of a sequence extended by one label; the empty sequence has key 1. Collisions are negligible even among millions
+ * of keys. */
 static uint64_t extended(uint64_t key, int32_t label) {
   uint64_t z = key ^ ((uint64_t)(uint32_t)label + 2) * UINT64_C(0x9e3779b97f4a7c15);
   z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -80,7 +81,7 @@ static entry *entry_of(mica_ngram *n, uint64_t key) {
   return e;
 }
 
-/* Counts a label that follows the last `length` labels of a text. */
+/* Counts a label that follows the last `length` labels of a text; label -1 is the end of the text. */
 static mica_status note(mica_ngram *n, const int32_t *labels, int64_t count, int32_t label, int32_t length) {
   uint64_t context = 1;
   for (int64_t i = count - length; i < count; i++) context = extended(context, labels[i]);

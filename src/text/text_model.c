@@ -1,4 +1,4 @@
-/* Reads text models from files. Letters are combined to words if the model has words. */
+/* Reads text models from files. If a model scores words, letters are joined into words. */
 #include "base/signature.h"
 #include "base/utf8.h"
 #include "text/arpa.h"
@@ -18,7 +18,7 @@ struct mica_text_model {
   int32_t space;     /* label of the space; -1: none */
   mica__arpa *arpa;  /* NULL: the model is an n-gram model of counts */
   bool by_words;     /* arpa has words, not letters */
-  uint64_t spelling; /* hash of the word for the space in a model of letters */
+  uint64_t spelling; /* in a model of letters: hash of the word for a space, as in "<space>" */
   mica_ngram *ngram;
   int64_t context;
 };
@@ -77,13 +77,13 @@ static mica_status read_arpa(mica_text_model *m, const char *name, const char *c
   m->by_words = w.longer > 0 || (m->space > 0 && !m->spelling);
   const int64_t order = mica__arpa_order(m->arpa);
   m->context = m->by_words ? LETTERS_OF_WORD * order : order - 1;
-  /* 0 would mean all. */
+  /* A context of 0 would mean all labels. */
   if (!m->context) m->context = 1;
   return MICA_OK;
 }
 
-/* Counts the labels of a line. Unknown characters separate words like spaces. Spaces are not repeated, and left out at
- * the ends. */
+/* Counts the labels of a line. An unknown character separates words, as a space does. Repeated spaces are counted once,
+ * and spaces at both ends are dropped. */
 static mica_status count_line(mica_text_model *m, const char *line, size_t bytes, int32_t *labels, uint64_t *known) {
   int64_t count = 0;
   for (size_t i = 0, n = 1; i < bytes; i += n) {
@@ -173,8 +173,8 @@ int64_t mica_text_model_context(const mica_text_model *m) { return m ? m->contex
 
 /* --- scores --- */
 
-/* The last words of labels, at most `most`, with <s> before the first one; returns their number. If labels may start in
- * the middle of a text, a partial first word is omitted. */
+/* Writes the hashes of the last words of labels, at most `most`, to `out`, and returns their number. If the labels
+ * begin a text, <s> precedes its first word. Otherwise a partial first word is omitted. */
 static int32_t last_words(const mica_text_model *m, const int32_t *labels, int64_t count, int32_t most, uint64_t *out) {
   const bool whole = count < m->context;
   int32_t found = 0;

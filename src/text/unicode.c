@@ -77,7 +77,7 @@ bool mica__is_mark(uint32_t c, bool all) {
   if (c < 0x80) return false;
   return all ? is_among(c, MARKS) != IS_IN(c, other_marks) : is_among(c, BIT(MN)) != IS_IN(c, other_nonspacing);
 }
-/* The table of the package `tokenizers` is of Unicode 8, which lacks these format characters. */
+/* Some format characters are excluded: the package `tokenizers` has a table of Unicode 8, which lacks them. */
 bool mica__is_other(uint32_t c) {
   if (c == 0x890 || c == 0x891 || c == 0x8e2 || c == 0x110cd || (c >= 0x13430 && c <= 0x13438)) return false;
   return is_among(c, BIT(CC) | BIT(CF) | BIT(CO));
@@ -121,7 +121,7 @@ void mica__add_upper(mica__text *out, uint32_t c) {
 }
 
 void mica__add_lower(mica__text *out, uint32_t c) {
-  if (c == 0x130) { /* the only character that becomes two */
+  if (c == 0x130) { /* the only character with two characters in lower case */
     mica__text_add(out, "i\xcc\x87");
     return;
   }

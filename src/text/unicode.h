@@ -16,8 +16,8 @@ static inline size_t mica__utf8_last(const char *text, size_t bytes) {
 /* Appends a character. */
 void mica__utf8_add(mica__text *out, uint32_t character);
 
-/* MICA_E_UNSUPPORTED in a build without utf8proc, with `what` in the message; functions that need tables must not be
- * called then. */
+/* Fails with MICA_E_UNSUPPORTED in a build without utf8proc; the message names `what`. Functions that need tables must
+ * not be called then. */
 mica_status mica__unicode_need(const char *what);
 
 /* White_Space; needs no tables. */
@@ -34,7 +34,7 @@ bool mica__is_mark(uint32_t character, bool all);
 bool mica__is_other(uint32_t character);
 /* Categories L. */
 bool mica__is_letter(uint32_t character);
-/* Printable: not a control, format, private or unassigned character, and not a separator. */
+/* Printable: not a control, format, private or unassigned character, and not a separator other than the space. */
 bool mica__is_printable(uint32_t character);
 /* Bytes of the first grapheme of valid, non-empty UTF-8; without tables, of the first character. */
 size_t mica__grapheme(const char *text, size_t bytes);

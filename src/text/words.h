@@ -6,14 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of a text. */
+/* A word or a character: some bytes of a text that belongs to the caller. */
 typedef struct mica__word {
   const char *bytes;
   size_t count;
 } mica__word;
 
-/* Splits a text into words at Unicode white space, or into characters without white space at the ends. *parts receives
- * their number; the caller frees the result. An invalid byte counts as one character. NULL if memory is short. */
+/* Splits a text into words at Unicode white space or, if `words` is false, into characters. White space at both ends of
+ * the text is left out. An invalid byte counts as one character. *parts receives the number of parts. The caller frees
+ * the result; NULL: memory is short. */
 mica__word *mica__text_parts(const char *text, bool words, int64_t *parts);
 
 #endif

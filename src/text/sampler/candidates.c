@@ -1,4 +1,4 @@
-/* Candidates: partial sorting and sums. */
+/* Sorts and filters candidates, and computes sums over them. */
 #include "text/sampler/sampler.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@ static void swap(mica_candidate *a, mica_candidate *b) {
   *b = t;
 }
 
-/* Restores a heap of n whose root is the worst candidate. */
+/* Moves element i down until the heap of n elements is in order again. The root is the worst candidate. */
 static void sink(mica_candidate *heap, int64_t n, int64_t i) {
   for (int64_t child; (child = 2 * i + 1) < n; i = child) {
     if (child + 1 < n && better(&heap[child], &heap[child + 1])) child++;

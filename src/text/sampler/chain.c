@@ -1,4 +1,4 @@
-/* Samplers: creation, drawing tokens, accepting tokens. */
+/* Creates samplers, draws tokens, and accepts tokens. */
 #include "base/checked.h"
 #include "ops/random/philox.h"
 #include "text/sampler/sampler.h"
@@ -107,7 +107,7 @@ static mica_status check_ids(const mica_sampler *s, int64_t vocabulary) {
   return MICA_OK;
 }
 
-/* Fills the candidates with all tokens that the mask allows, by id. */
+/* Fills the candidates with all tokens that the mask allows, in the order of their ids. */
 static mica_status fill(mica_sampler *s, const float *logits, int64_t vocabulary, const uint32_t *mask) {
   mica__candidates *c = &s->left;
   *c = (mica__candidates){.at = c->at, .by_id = true};

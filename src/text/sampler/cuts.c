@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-/* Steps that rarely need many candidates sort FEW at first, then MORE times the number read so far. */
+/* Some steps rarely need many candidates. They sort the best FEW first and, when they need candidate i beyond these,
+ * the best MORE * i. */
 enum { FEW = 64, MORE = 8 };
 
 /* Sorts at least up to candidate i. */
@@ -63,7 +64,7 @@ void mica__sample_top_p(mica_sampler *s) {
   }
 }
 
-/* Keeps tokens with p >= min_p * largest p; compares logits. */
+/* Keeps tokens with p >= min_p * largest p. This is the same as logit >= largest logit + log(min_p). */
 void mica__sample_min_p(mica_sampler *s) {
   mica__candidates_filter(&s->left, mica__candidates_largest(&s->left) + log(s->config.min_p));
 }

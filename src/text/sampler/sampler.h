@@ -7,7 +7,8 @@
 #include <mica/sampler.h>
 #include <stdbool.h>
 
-/* A step; it changes the logits of candidates or removes some, but never all. */
+/* A step changes the logits of candidates or removes some of them. Only logit_bias can remove all, which is an
+ * error. */
 typedef void mica__sample_fn(mica_sampler *sampler);
 
 #define SAMPLER(name, slot, changes) MICA__SAMPLER_##name,
@@ -20,8 +21,9 @@ enum {
 #include "text/sampler/samplers.def"
 #undef SAMPLER
 
-/* The remaining tokens. Better means a larger logit or, if equal, a smaller id. The first `sorted` ones are the best,
- * in order; the others have any order, by id if `by_id`. `logprob` holds logits until the draw. */
+/* The remaining tokens. A token is better if its logit is larger or, with equal logits, if its id is smaller. The first
+ * `sorted` tokens are the best ones, best first. The others are in any order or, if `by_id`, in the order of their ids.
+ * `logprob` holds logits until the draw. */
 typedef struct mica__candidates {
   mica_candidate *at;
   int64_t count, sorted;
@@ -30,22 +32,22 @@ typedef struct mica__candidates {
 
 struct mica_sampler {
   mica_sampler_config config; /* defaults filled in; arrays are copies; order is NULL */
-  mica_logit_bias *bias;      /* by token, each once */
+  mica_logit_bias *bias;      /* sorted by token; each token once */
   int32_t *breakers;          /* sorted */
   int chain[MICA__SAMPLERS];  /* steps with an effect, in order */
   int chain_count;
 
-  int32_t *history; /* ring of the last `window` tokens; position i is at i % window */
+  int32_t *history; /* ring buffer of the last `window` tokens; position i is at i % window */
   int64_t window;
   uint64_t position;
-  int32_t *recent, *match; /* DRY: its window reversed; lengths of repetitions */
+  int32_t *recent, *match; /* DRY: the last tokens, newest first; lengths of repetitions */
 
   mica__candidates left;
   mica_candidate *near; /* typical: indices of candidates, and minus their distance from the entropy */
   int32_t *mark;        /* a number per token; all are zero between steps */
   int64_t capacity;
   uint32_t random[4]; /* words 0 and 1 draw the token, 2 and 3 decide about XTC */
-  int32_t drawn;      /* by the last step */
+  int32_t drawn;      /* the token that the last step drew */
 };
 
 /* Fills in defaults, checks ranges, makes the chain, and allocates everything that does not depend on the
@@ -69,7 +71,8 @@ static inline double mica__sampler_uniform(const mica_sampler *s, int i) {
 
 /* --- candidates.c --- */
 
-/* Makes at least the first n candidates (or all) the best ones, in order, in O(count log n). */
+/* Sorts the candidates until at least the first n are the n best ones, best first. Sorts all if there are fewer than n.
+ * Takes O(count log n) steps. */
 void mica__candidates_sort(mica__candidates *c, int64_t n);
 /* Keeps the first n. */
 void mica__candidates_cut(mica__candidates *c, int64_t n);
