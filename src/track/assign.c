@@ -18,8 +18,8 @@ double mica__box_overlap(const double a[4], const double b[4]) {
   return both / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - both);
 }
 
-/* An assignment under construction. Lines are the smaller side of the matrix, cells the larger; both count from 1, and
- * cell 0 holds the line that is being added. */
+/* An assignment under construction. Lines are the rows or the columns of the matrix, whichever are fewer; cells are the
+ * others. Both are numbered from 1. Cell 0 has the line that is being added. */
 typedef struct assignment {
   const double *cost;
   size_t lines, cells, line_step, cell_step;
@@ -28,7 +28,8 @@ typedef struct assignment {
   bool *reached;
 } assignment;
 
-/* Finds the shortest path from cell 0 to a free cell, and changes the potentials so that it costs nothing. */
+/* Finds the shortest path from cell 0 to a free cell, and changes the potentials so that all steps of the path have
+ * reduced cost 0. Returns the free cell. */
 static size_t find_path(assignment *a) {
   size_t at = 0;
   for (size_t j = 0; j <= a->cells; j++) a->shortest[j] = INFINITY, a->reached[j] = false;

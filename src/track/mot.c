@@ -12,7 +12,7 @@
 enum { FRAME, ID, LEFT, TOP, WIDTH, HEIGHT, SCORE, CLASS, COLUMNS };
 /* Integers up to this are exact in f64. */
 #define MOST 9007199254740992.0
-/* Longer numbers are refused. */
+/* Numbers with this many bytes or more are refused. */
 #define NUMBER_BYTES 64
 
 /* Reads a number between commas or white space; returns its end, or NULL if the text is not a number. */
@@ -49,7 +49,7 @@ static size_t read_line(const char *at, const char *end, double numbers[COLUMNS]
 
 static bool is_integer(double x, double least) { return x == floor(x) && x >= least && x <= MOST; }
 
-/* The fault in the numbers of a line; NULL for a right one. */
+/* Describes the fault in the numbers of a line; NULL: the line is right. */
 static const char *complaint(const double n[COLUMNS], size_t count) {
   if (!count) return "expected numbers that are finite, with commas or blanks between them";
   if (count < SCORE) return "expected frame,id,left,top,width,height";
@@ -62,7 +62,7 @@ static const char *complaint(const double n[COLUMNS], size_t count) {
 
 typedef struct list {
   mica_track_box *boxes;
-  size_t *lines; /* of each box */
+  size_t *lines; /* line number of each box */
   size_t count, capacity;
 } list;
 
@@ -77,7 +77,7 @@ static mica_status add(list *l, const double n[COLUMNS], size_t count, size_t li
     l->capacity = capacity;
   }
   const double left = n[LEFT] - 1, top = n[TOP] - 1;
-  /* In the benchmark of 2015, this column and the next ones are coordinates in the world. */
+  /* In MOTChallenge's benchmark of 2015, this column and the next ones are coordinates in the world. */
   const bool has_class = count > CLASS && is_integer(n[CLASS], 0) && n[CLASS] <= INT32_MAX;
   l->lines[l->count] = line;
   l->boxes[l->count++] = (mica_track_box){.frame = (int64_t)n[FRAME],
@@ -106,7 +106,7 @@ static mica_status read_lines(const char *name, const char *at, const char *end,
   return MICA_OK;
 }
 
-/* A box with an id that counts, and its line. */
+/* A box with an id of 0 or more and a score other than 0, and its line. */
 typedef struct named {
   int64_t frame, id;
   size_t line;
@@ -119,7 +119,7 @@ static int compare_named(const void *a, const void *b) {
   return x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* Refuses a frame with an id twice. Boxes that do not count may share one. */
+/* Refuses a frame in which two boxes have the same id. Boxes with the id -1 or with a score of 0 are not compared. */
 static mica_status check_ids(const char *name, const list *l) {
   named *all = calloc(l->count + 1, sizeof *all);
   size_t count = 0;

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The most pairs of ids, and of boxes in a frame. */
+/* Maximum number of pairs of ids, and of pairs of boxes in a frame. */
 #define MOST_PAIRS ((size_t)1 << 24)
 
 /* Boxes in order of their frames, and their tracks. */
 typedef struct tracks {
   const mica_track_box **boxes;
-  int64_t *ids;    /* distinct, rising */
+  int64_t *ids;    /* distinct, ascending */
   size_t *track;   /* of each box: the index of its id */
   int64_t *length; /* boxes of each track */
   size_t count, id_count;
@@ -21,12 +21,15 @@ typedef struct tracks {
 typedef struct scoring {
   tracks truths, found;
   double overlap;
-  double *cost, *pair; /* of a frame: costs of the unmatched boxes; of two tracks: boxes that may match */
+  /* cost: of matching the frame's unmatched boxes; pair: per true and found track, the number of frames in which they
+   * may match */
+  double *cost, *pair;
   size_t cost_room;
-  int64_t *column_of, *matched; /* per row of costs; per true track: boxes with a match */
+  int64_t *column_of, *matched; /* column_of: per row of cost; matched: per true track, boxes with a match */
   size_t row_room;
-  size_t *last, *rows, *columns; /* per true track: the found track of the last match, plus 1; unmatched boxes */
-  bool *taken;                   /* found boxes of the frame with a match */
+  /* last: per true track, 1 + the found track of its last match; rows, columns: unmatched boxes */
+  size_t *last, *rows, *columns;
+  bool *taken; /* per found box of the frame: it has a match */
   double overlaps;
   mica_track_scores *out;
 } scoring;
@@ -104,12 +107,12 @@ static mica_status sort(tracks *t, const mica_track_box *boxes, size_t count, bo
 
 /* --- frames --- */
 
-/* The boxes of a frame: begin to end in both lists. */
+/* The boxes of a frame: [truth, truth_end) of the true boxes and [found, found_end) of the found boxes. */
 typedef struct frame {
   size_t truth, truth_end, found, found_end;
 } frame;
 
-/* True if two boxes may match: their overlaps are compared as distances, as in motmetrics. */
+/* True if two boxes overlap enough to match. Compares the distances 1 - overlap, as motmetrics does. */
 static bool may_match(const scoring *s, size_t truth, size_t found, double *overlap) {
   *overlap = mica__box_overlap(s->truths.boxes[truth]->box, s->found.boxes[found]->box);
   return 1 - *overlap <= 1 - s->overlap;
@@ -125,7 +128,8 @@ static void match(scoring *s, const frame *f, size_t truth, size_t found, double
   s->taken[found - f->found] = true;
 }
 
-/* Matches true boxes with the found track of their last match, and lists the others. */
+/* Matches true boxes with a box of the found track of their last match. Lists the true boxes without a match in
+ * s->rows, and returns their number. */
 static size_t keep_matches(scoring *s, const frame *f) {
   size_t rows = 0;
   for (size_t t = f->truth; t < f->truth_end; t++) {
@@ -162,8 +166,8 @@ static mica_status make_room(scoring *s, size_t rows, size_t columns) {
   return MICA_OK;
 }
 
-/* Matches the largest number of the others, with the largest sum of overlaps: a pair that may not match costs more than
- * all others together. */
+/* Matches the remaining boxes. The number of matches is maximised first, and the sum of their overlaps second: a pair
+ * that may not match costs more than all other pairs together. */
 static mica_status assign_rest(scoring *s, const frame *f, size_t rows) {
   size_t columns = 0;
   for (size_t k = f->found; k < f->found_end; k++)

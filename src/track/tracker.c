@@ -12,7 +12,8 @@ typedef struct quantity {
   double value, speed, a, b, c;
 } quantity;
 
-/* SORT's variances: of a first value and its speed, of their noise per frame, and of a box that is found. */
+/* SORT's variances: of the first value and speed, of the noise of value and speed per frame, and of a measured
+ * value. */
 typedef struct noise {
   double first, first_speed, process, process_speed, found;
 } noise;
@@ -23,7 +24,7 @@ static const noise noises[QUANTITIES] = {
     {10, 1e4, 1, 0.01, 1}, {10, 1e4, 1, 0.01, 1}, {10, 1e4, 1, 1e-4, 10}, {10, 0, 1, 0, 10}};
 
 typedef struct track {
-  int64_t id, hits, missed; /* boxes in a row after the first; frames in a row without a box */
+  int64_t id, hits, missed; /* hits: boxes in a row after the first; missed: frames in a row without a box */
   int32_t class_index;
   quantity of[QUANTITIES];
   double predicted[4];
@@ -75,7 +76,7 @@ static void box_of(const track *t, double box[4]) {
   box[3] = t->of[CENTRE_Y].value + height / 2;
 }
 
-/* An area that would vanish keeps its size. */
+/* Predicts the track's box in the next frame. An area that would shrink to 0 keeps its size. */
 static void predict_track(track *t) {
   if (t->of[AREA].value + t->of[AREA].speed <= 0) t->of[AREA].speed = 0;
   for (int k = 0; k < QUANTITIES; k++) predict(&t->of[k], &noises[k]);
@@ -118,8 +119,8 @@ static mica_status check(const mica_tracker *tracker, const double *boxes, size_
   return MICA_OK;
 }
 
-/* Assigns boxes to tracks. track_of[i]: the track of box i, or -1. Overlaps that are too small, or between different
- * classes, count as none. */
+/* Assigns boxes to tracks. track_of[i]: the track of box i, or -1. A box is not assigned to a track of a different
+ * class, nor to a track that it overlaps too little. */
 static mica_status assign(const mica_tracker *t, const double *boxes, const int32_t *classes, size_t count,
                           int64_t *track_of) {
   double *cost = calloc(count * t->count + 1, sizeof *cost);
@@ -153,7 +154,8 @@ static void begin_track(mica_tracker *t, const double found[QUANTITIES], int32_t
   for (int k = 0; k < QUANTITIES; k++) begin(&made->of[k], &noises[k], found[k]);
 }
 
-/* Gives box i to its track, or begins one. */
+/* Gives box i to its track, or begins a track. *id is 0 until the track has had min_hits boxes in a row; in the
+ * tracker's first min_hits frames, every track has its id. */
 static void take_box(mica_tracker *t, const double *box, int32_t class_index, int64_t at, int64_t *id,
                      double *filtered) {
   const mica_tracker_config *c = &t->config;

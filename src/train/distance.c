@@ -17,7 +17,8 @@ static mica_value cross_entropy(mica_value logits, mica_value share) {
   return mica_bce_with_logits(logits, share, 1, MICA_LOSS_REDUCTION_NONE);
 }
 
-/* KL divergence of yes/no answers: the cross entropy minus the entropy of p. */
+/* KL divergence of labels, which are independent yes/no answers: the cross entropy minus the entropy of p. If `rare`,
+ * each label is weighted by the square of the difference of its probabilities. */
 static mica_value distance_of_labels(mica_value q, mica_value p, double temperature, bool rare) {
   mica_value z = over(q, temperature), y = over(p, temperature), share = mica_sigmoid(y);
   mica_value each = mica_sub(cross_entropy(z, share), cross_entropy(y, share));

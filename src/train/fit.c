@@ -10,7 +10,7 @@
 typedef struct run {
   mica_trainer *t;
   const mica_batch_source *training, *validation;
-  const char *reason;   /* the reason to stop; NULL: it continues */
+  const char *reason;   /* the reason to stop; NULL: the run continues */
   int64_t every;        /* steps between readbacks */
   bool ends;            /* all ranks stop after this step */
   bool notified;        /* a loss was already reported */
@@ -67,8 +67,8 @@ static mica_status drain(run *r) {
   return MICA_OK;
 }
 
-/* Queues a readback. The first one is drained at once, to report a loss early. Later ones are drained when another
- * one is due and MICA__READBACKS are in flight. */
+/* Queues a readback. The first readback is drained at once, to report a loss early. If MICA__READBACKS readbacks are in
+ * flight, the oldest is drained first. */
 static mica_status read_metrics(run *r) {
   bool first = !r->notified;
   r->notified = true;
@@ -199,16 +199,16 @@ static mica_status run_steps(run *r) {
   return agree_now(r);
 }
 
-/* The measure that compares epochs; lower is better. If the watched metric does not exist, such as a test's metric
- * without validation, it is the loss. */
+/* The measure that compares epochs; lower is better. If the watched metric does not exist, the measure is the loss. For
+ * example, a metric that only tests compute does not exist without validation. */
 static double measure_of(const mica_trainer_config *c, const mica_metrics *m) {
   const double watched = mica_metrics_get(m, c->watch);
   return isnan(watched) ? m->loss : c->falling ? watched : -watched;
 }
 
-/* Compares the epoch with the best one, and returns true if it is better. *kept: it is better, or worse by no more than
- * the tolerance. With small validation sets many epochs have equal measures, for example all answers correct. Then the
- * loss decides, because the first such epoch is hardly trained. */
+/* Compares the epoch with the best one, and returns true if it is better. *kept is true if the epoch is better, or
+ * worse by at most the tolerance. With small validation sets many epochs have equal measures, for example all answers
+ * correct. Then the loss decides, because the first such epoch is hardly trained. */
 static bool note_epoch(mica_trainer *t, const mica_metrics *m, bool *kept) {
   mica__progress *p = &t->progress;
   double measure = measure_of(&t->config, m);
@@ -227,7 +227,7 @@ static bool note_epoch(mica_trainer *t, const mica_metrics *m, bool *kept) {
   return better;
 }
 
-/* Lets the folder's owner prepare it, and forgets the best epoch if its checkpoint is gone. So call it before the
+/* Lets the folder's owner prepare it, and forgets the best epoch if its checkpoint is gone. Must be called before the
  * epoch is compared with the best one. */
 static mica_status prepare(mica_trainer *t) {
   if (mica__ranks_speaks(t) && t->keeper.prepare) MICA_TRY(t->keeper.prepare(t->keeper.user));
@@ -268,7 +268,8 @@ static mica_status stop(run *r) {
   return MICA_OK;
 }
 
-/* The source of the first test: for training if it has the test network's columns, else for validation. */
+/* The source of the first test: the training source if its batches have the test network's columns, else the validation
+ * source, which may be NULL. */
 static const mica_batch_source *source_of_tests(const run *r) {
   const mica_trainer_config *c = &r->t->config;
   bool alike = !c->test_columns || c->test_column_count == c->column_count;
@@ -278,8 +279,8 @@ static const mica_batch_source *source_of_tests(const run *r) {
   return alike ? r->training : r->validation;
 }
 
-/* Reports the loss of the test network first. It only needs kernels of the forward pass; with empty caches it is known
- * long before the first step's loss. */
+/* Reports the loss of the test network before the first step. This loss only needs kernels of the forward pass: with
+ * empty caches it is known long before the loss of the first step. */
 static mica_status begin(run *r) {
   mica_train_progress event;
   const mica_batch_source *source = source_of_tests(r);

@@ -32,7 +32,8 @@ double mica_metrics_get(const mica_metrics *m, const char *name) {
 
 static double quotient(double sum, double weight) { return weight > 0 ? sum / weight : NAN; }
 
-/* Adds NAME, the mean over the parts that have weight, and NAME_PART for each of them, up to `most` metrics. */
+/* Adds the metric NAME, the mean over the parts whose weight is above 0, and a metric NAME_PART for each part, up to
+ * `most` metrics in all. A part without weight is NaN. */
 static mica_status add_parts(const mica__metric_slot *slot, const double *sums, int32_t most, mica_metrics *m) {
   double mean = 0;
   size_t there = 0;

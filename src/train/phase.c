@@ -82,7 +82,7 @@ static mica_status wrong(const char *name, const char *what) {
   return mica__fail(MICA_E_INVALID, "the step's metric '%.64s' %s", name, what);
 }
 
-/* Checks the metrics of the step; the graph is valid. */
+/* Checks metric k of the step. The graph must be valid. */
 static mica_status check_metric(const mica_objective *made, size_t k) {
   const mica_metric *m = &made->metrics[k];
   size_t parts = 0;
@@ -137,10 +137,11 @@ static mica_value weight_of(const mica__phase *phase, const mica_objective *made
 
 static double least_of(const mica_objective *made) { return made->weight.graph ? made->least : 0; }
 
-/* Returns the row of this run's sums: the loss times its weight, the weight, then the sums and weights of each metric
- * at its slot. They are added to `next`, unless it is null. A scalar gets its place by a comparison with the index,
- * which needs no kernel of its own; a vector is padded to the length of the row. Sums without a weight are added to
- * parameters of their own. */
+/* Returns the row of this run's sums. The row begins with the loss times its weight, and the weight. The sums and
+ * weights of each metric are at its slot. If `next` is not null, it is added to the row.
+ *
+ * A scalar gets its place by a comparison with the index, which needs no kernel of its own. A vector is padded to the
+ * length of the row. Sums without a weight are not in the row, but are added to parameters of their own. */
 static mica_value add_up(mica__phase *phase, const mica_objective *made, mica_value next) {
   mica_graph *graph = phase->graph;
   mica_value loss = as_f32(made->loss), weight = mica__ranks_counted(weight_of(phase, made), least_of(made));
@@ -197,8 +198,8 @@ static mica_status take_outputs(mica__phase *phase, const mica_objective *made, 
   return MICA_OK;
 }
 
-/* Appends the memory of held weights, in training, to the bindings in config. *all is the new array, which the
- * caller frees; NULL if nothing is appended. */
+/* In training, appends the memory of weights that the caller holds (mica_trainer_config.bind) to the bindings in
+ * config. *all is the new array, which the caller frees; NULL if nothing is appended. */
 static mica_status add_held(const mica_trainer *t, const mica__phase *phase, mica_session_config *config,
                             mica_binding **all) {
   const mica_binding *held = NULL;
@@ -256,8 +257,8 @@ static mica_status fail_freeze(const mica_nn *nn, const char *pattern) {
   return status;
 }
 
-/* Builds graph, network and sums. draws: the number of the first dropout; outputs: room for the outputs of an
- * objective. */
+/* Builds the graph, the network and the sums. draws: the number that the first dropout gets; outputs: has room for the
+ * outputs of an objective. */
 static mica_status build_graph(const mica_trainer *t, const mica_trainer_config *c, uint64_t draws, mica__phase *phase,
                                mica__phase_kind kind, const mica_batch_column *columns, size_t count,
                                mica_objective *made, mica_value *outputs) {
@@ -318,7 +319,7 @@ mica_status mica__phase_build(mica_trainer *t, mica__phase *phase, mica__phase_k
   const mica_observer *o = phase->observer;
   const mica_value *values = NULL;
   size_t more = 0;
-  /* Replicas have other samples, so they drop other elements. */
+  /* Each replica has its own samples, so dropout drops other elements in each. */
   const int32_t stages = t->config.stages.count > 1 ? t->config.stages.count : 1;
   const uint64_t draws = (uint64_t)(mica__ranks_own(t) / (stages * mica__ranks_parts(t))) << 32;
   mica_objective made = {0};

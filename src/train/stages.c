@@ -12,7 +12,7 @@
 #include <mica/nodes.h>
 #include <stdlib.h>
 
-/* Names in a stage's graphs that are not the network's. */
+/* Names of the inputs and parameters that stages add to their graphs. */
 #define X "pipe.x"
 #define DY "pipe.dy"
 #define ROW "pipe.row"
@@ -124,7 +124,8 @@ static mica_status status_of(const mica_graph *graph) {
   return status == MICA_OK ? MICA_OK : mica__fail(status, "%s", mica_graph_message(graph));
 }
 
-/* Removes all assignments from the graph; with `back`, restores those of weights that this stage holds. */
+/* Removes all assignments to parameters from the graph. If `back`, restores the assignments to parameters that this
+ * stage holds. */
 static void keep_assignments(mica_trainer *t, const mica__stages *s, int32_t *assigned, bool back) {
   for (size_t i = 0; i < s->parameters; i++) {
     mica__node *node = mica__graph_node(t->training.graph, mica_nn_parameter_at(t->training.nn, i)->value.id);
@@ -198,7 +199,7 @@ static mica_status make_backward(mica_trainer *t, mica__stages *s, const range *
 
 /* --- the update --- */
 
-/* Takes a sum over the passes, and sets it to zero for the next step. */
+/* Returns the sum over the passes that a parameter holds, and sets the parameter to zero for the next step. */
 static mica_value take_sum(mica_graph *graph, const char *before, const char *name, mica_shape shape) {
   mica__text text = {0};
   mica_value sum = {0};

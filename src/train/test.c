@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Adds a device tensor to totals and sets it to zero. */
+/* Adds a device tensor to totals, and sets the tensor to zero. */
 static mica_status collect(mica_trainer *t, mica_tensor *tensor, size_t count, double *totals) {
   float *sums = malloc(count * sizeof *sums);
   if (!sums) return mica__fail_nomem("a test's sums");
@@ -78,7 +78,7 @@ mica_status mica__train_seek(const mica_batch_source *source, uint64_t epoch, ui
   return end_call(source->seek(source->user, epoch, batch), "seek");
 }
 
-/* Copies weights into their moving averages, which are zeros before the first step; tests use them. */
+/* Copies weights into their moving averages. Tests use the averages, which are zeros before the first step. */
 static mica_status begin_averages(mica_trainer *t) {
   const mica_nn *nn = t->training.nn;
   mica_session *averages = t->stages ? t->stages->update : t->training.session;

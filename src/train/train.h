@@ -77,9 +77,9 @@ typedef struct mica__phase {
 typedef struct mica__readback {
   mica_event *event;             /* NULL: none */
   float *rows;                   /* same layout as the trainer's `rows`; first_step comes first */
-  int64_t first_step, last_step; /* the runs that it covers: [first_step, last_step) */
-  int64_t samples;               /* of these runs */
-  double rate;                   /* of the last run */
+  int64_t first_step, last_step; /* the steps that it covers: [first_step, last_step) */
+  int64_t samples;               /* of these steps */
+  double rate;                   /* of the last step */
   int64_t batch;                 /* batches of the epoch that were done by then */
 } mica__readback;
 
@@ -109,7 +109,7 @@ typedef struct mica__keeper {
   void *user;
   /* Called before each checkpoint. It may change the configuration's folder. A failure ends training. */
   mica_status (*prepare)(void *user);
-  /* True if the last checkpoint failed because the folder is gone; then it is tried again. */
+  /* True if the last checkpoint failed because the folder is gone. The checkpoint is then written again. */
   bool (*is_lost)(void *user);
   /* Called after a checkpoint of the best weights so far: after the best epoch or, during the first epoch, after each
    * checkpoint. */
@@ -123,11 +123,12 @@ struct mica_trainer {
   mica__keeper keeper;
   bool best_lost; /* rank 0: the best checkpoint is gone, so the next epoch becomes the best */
   mica__phase training, testing, predicting;
-  mica__stages *stages; /* NULL: the network is whole */
-  /* tensor: ranks with parts of the same layers; NULL: layers are whole. beside: without stages, ranks with the same
-   * part as this one; NULL: one replica. */
+  mica__stages *stages; /* NULL: the network is not cut into stages */
+  /* tensor: the ranks that hold the parts of this rank's layers; NULL if layers are not divided. beside: the ranks that
+   * hold the same part as this rank in other replicas. NULL if layers are not divided, if there are stages (their
+   * communicator is in `stages`), or if there is only one replica. */
   mica_communicator *tensor, *beside;
-  bool stale; /* test weights are outdated; only if tests have their own */
+  bool stale; /* test weights are outdated; only if tests have their own weights */
   mica_tensor *rates, *rate[MICA__RATES];
   mica_tensor *rows, *row[MICA__ROWS];           /* report_every rows; the first is for step unread_from */
   size_t row_stride;                             /* elements between rows */
@@ -143,20 +144,20 @@ struct mica_trainer {
   void *agreed;                        /* ranks: request that answers if all stop; NULL: none */
   int32_t stopping;                    /* ranks: number of ranks that want to stop */
   mica_communicator_stats link_then;   /* link statistics at the last event */
-  double begun, seconds, data_seconds; /* of the epoch: when the current part began; sums over earlier parts */
+  double begun, seconds, data_seconds; /* begun: when this part of the epoch began; others: of its earlier parts */
 };
 
 typedef enum mica__phase_kind { MICA__PHASE_TRAIN, MICA__PHASE_TEST, MICA__PHASE_PREDICT } mica__phase_kind;
 
 /* Builds the test step in a temporary graph, for observers that need its layers before a trainer exists. */
 MICA__SHARED mica_status mica__train_outline(const mica_trainer_config *config, const mica_observer *observer);
-/* Builds the step and its sums in the phase's own graph, and the session; a training step that is cut into stages
- * gets its sessions later. columns: columns of batches. */
+/* Builds the step and its sums in the phase's own graph, and the session. A training step that is cut into stages gets
+ * its sessions later. columns: what the batches hold. */
 mica_status mica__phase_build(mica_trainer *trainer, mica__phase *phase, mica__phase_kind kind,
                               const mica_batch_column *columns, size_t count);
 MICA__SHARED void mica__phase_free(mica__phase *phase);
 /* Builds the network for predictions from these columns, with the trainer's weights; always in f32. step NULL: the
- * trainer's own. Free it also after a failure. */
+ * trainer's own. The caller frees `phase`, even after a failure. */
 MICA__SHARED mica_status mica__phase_build_outputs(mica_trainer *trainer, mica_step_fn *step,
                                                    const mica_batch_column *columns, size_t count, mica__phase *phase);
 /* Queues a run of the phase on a batch. rate NULL: no rate. A training run writes its row into the tensor bound to
@@ -172,8 +173,8 @@ static inline bool mica__train_patience_over(const mica_trainer *trainer) {
   return trainer->config.patience && trainer->progress.worse >= trainer->config.patience;
 }
 
-/* Writes the weights that prediction uses from a checkpoint into a weights file: of each weight its moving average
- * or, if the checkpoint has none, the weight itself. The trainer's weights do not change. */
+/* Writes the weights that prediction uses from a checkpoint into a weights file: the moving average of each weight or,
+ * if the checkpoint has none, the weight itself. The trainer's weights do not change. */
 MICA__SHARED mica_status mica__train_extract(const mica_trainer *trainer, const char *checkpoint, const char *path,
                                              const mica_safetensors_pair *metadata, size_t count);
 
@@ -182,14 +183,14 @@ double mica__train_rate(const mica_trainer *trainer, int64_t step);
 
 /* Checks that the source has all functions; MICA_E_INVALID: it lacks one. `who` is the caller's name in the message. */
 mica_status mica__train_check_source(const mica_batch_source *source, const char *who);
-/* Call the source's functions. A failure always has a message, also if the source gave none. */
+/* These call the source's functions. A failure always has a message, even if the source gave none. */
 mica_status mica__train_next(mica_trainer *trainer, const mica_batch_source *source, mica_batch *batch);
 mica_status mica__train_seek(const mica_batch_source *source, uint64_t epoch, uint64_t batch);
 /* Computes the test network's metrics on the source's first batch. Blocks. */
 mica_status mica__train_first_batch(mica_trainer *trainer, const mica_batch_source *source, mica_metrics *metrics);
 
-/* Queues a readback of all steps that none covers yet. If the maximum number is in flight, the oldest is drained first;
- * this limits how far the host runs ahead of the device. */
+/* Queues a readback of all steps that no readback covers yet. If the maximum number is in flight, the oldest is drained
+ * first; this limits how far the host runs ahead of the device. */
 mica_status mica__train_read(mica_trainer *trainer);
 /* Waits for the oldest readback and adds it to the totals. MICA_E_NUMERIC: one of its losses is not finite. */
 mica_status mica__train_drain(mica_trainer *trainer);
@@ -197,7 +198,7 @@ mica_status mica__train_drain(mica_trainer *trainer);
 void mica__train_discard(mica_trainer *trainer);
 void mica__totals_clear(mica__totals *totals, const mica__phase *phase);
 
-/* --- several ranks; on one rank these do nothing, or the obvious --- */
+/* --- several ranks; without a communicator, these functions act as for a single rank --- */
 
 /* True on the rank that writes files. */
 bool mica__ranks_speaks(const mica_trainer *trainer);
@@ -205,15 +206,15 @@ int32_t mica__ranks_count(const mica_trainer *trainer);
 int32_t mica__ranks_own(const mica_trainer *trainer);
 /* Ranks with the same stage and other batches; NULL: there is one replica. */
 mica_communicator *mica__ranks_replicas(const mica_trainer *trainer);
-/* Number of ranks that share each layer; 1: layers are whole. */
+/* Number of ranks that share each layer; 1: layers are not divided. */
 int32_t mica__ranks_parts(const mica_trainer *trainer);
-/* The rank with this replica, number of stages after its own, and part of layers. */
+/* The rank in replica `replica` that has `behind` stages after its own, and part `part` of the layers. */
 int32_t mica__ranks_at(const mica_trainer *trainer, int32_t replica, int32_t behind, int32_t part);
 /* Creates the groups of ranks that share layers. */
 mica_status mica__ranks_divide(mica_trainer *trainer);
 /* True if tests have their own weights, because no rank trains all weights. */
 bool mica__ranks_apart(const mica_trainer *trainer);
-/* True if a checkpoint is in parts, because no rank has a whole one. */
+/* True if a checkpoint is in parts, because no rank has all tensors. */
 bool mica__ranks_divided(const mica_trainer *trainer);
 /* Begins training: gives replicas the same parameters, except optimiser state that is divided among ranks, and gives
  * all ranks rank 0's progress. */

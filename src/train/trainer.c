@@ -88,7 +88,7 @@ static mica_status build(mica_trainer *t) {
   return share_averages(t, &t->testing);
 }
 
-/* Checks that the watched metric is a test's; with a callback that adds metrics, any name is allowed. */
+/* Checks that tests compute the watched metric. If a callback adds metrics, any name is allowed. */
 static mica_status check_watch(const mica_trainer *t) {
   const mica_trainer_config *c = &t->config;
   mica__text names = {0};
