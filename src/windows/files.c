@@ -1,4 +1,4 @@
-/* Files like POSIX's, on top of Windows handles. */
+/* POSIX functions for files, on top of Windows handles. */
 #include "windows/posix.h"
 
 #include "windows/handles.h"
@@ -104,7 +104,7 @@ int mica__posix_openat(int at, const char *path, int flags, ...) {
   return found ? open_path(found, flags) : -1;
 }
 
-/* --- what a file is --- */
+/* --- file status --- */
 
 static struct timespec time_of(FILETIME time) {
   const uint64_t ticks = (uint64_t)time.dwHighDateTime << 32 | time.dwLowDateTime; /* in 100 ns since 1601 */
@@ -175,7 +175,8 @@ int mica__posix_faccessat(int at, const char *path, int how, int flags) {
 
 /* --- reading and writing --- */
 
-/* The part of a count that one ReadFile or WriteFile takes; their counts have 32 bits. */
+/* The number of bytes for one ReadFile or WriteFile, whose counts have 32 bits. As in POSIX, a read or write may be
+ * partial. */
 static DWORD part_of(size_t bytes) { return bytes < 1 << 30 ? (DWORD)bytes : 1 << 30; }
 
 ssize_t mica__posix_read(int file, void *data, size_t bytes) {
@@ -218,7 +219,7 @@ int mica__posix_fsync(int file) {
   return FlushFileBuffers(mica__posix_handle(file)) ? 0 : mica__posix_fail();
 }
 
-/* Converts a mode for the CRT: always binary, and without letters that it does not know. */
+/* Converts a mode for the CRT: always binary, and without letters that the CRT does not know. */
 static void binary_mode(char own[8], const char *mode) {
   size_t n = 0;
   for (; *mode && n < 6; mode++)

@@ -1,4 +1,4 @@
-/* Directories, names and locks like POSIX's. */
+/* POSIX functions for directories, names of files, and locks. */
 #include "windows/handles.h"
 
 #include <dirent.h>
@@ -14,7 +14,8 @@ int mica__posix_mkdir(const char *path, unsigned mode) {
   return CreateDirectoryA(path, NULL) ? 0 : mica__posix_fail();
 }
 
-/* Renames a file like POSIX, even if others have the replaced file open: they keep it. Needs Windows 10. */
+/* Renames a file like POSIX, even if other processes have the replaced file open; their descriptors stay valid. Needs
+ * Windows 10. */
 static bool rename_at_once(const char *from, const char *to) {
   wchar_t name[PATH_MAX];
   const int length = MultiByteToWideChar(CP_ACP, 0, to, -1, name, PATH_MAX);
@@ -130,7 +131,7 @@ struct mica__directory {
   WIN32_FIND_DATAA found;
   struct dirent entry;
   bool waits; /* `found` has an entry that readdir has not returned yet */
-  int file;   /* dirfd's, or -1 */
+  int file;   /* the descriptor that dirfd has returned, or -1 */
   char path[];
 };
 
@@ -217,8 +218,8 @@ int mica__posix_scandir(const char *path, struct dirent ***entries, int (*keep)(
 
 /* --- locks --- */
 
-/* Files use the system's locks. A directory cannot have one: its lock is an event with a name made from it, which
- * exists as long as somebody has it open. */
+/* Files use the system's locks. A directory cannot have such a lock. Its lock is an event, whose name consists of the
+ * volume and the index of the directory, and which exists while a process has it open. */
 typedef struct lock {
   int file;
   HANDLE event;

@@ -11,8 +11,8 @@
 int mica__posix_fail(void);
 /* The handle of an open descriptor; INVALID_HANDLE_VALUE and EBADF if it is not open. */
 HANDLE mica__posix_handle(int file);
-/* The path of a name relative to the open directory `at`: `path` itself if it is absolute or `at` is AT_FDCWD, else
- * `whole`, which receives the path. NULL and errno on failure. */
+/* The whole path of `path`, seen from the open directory `at`. This is `path` itself if it is absolute or if
+ * `at` is AT_FDCWD. Else it is `whole`, which receives the path. NULL and errno on failure. */
 const char *mica__posix_path_at(int at, const char *path, char whole[PATH_MAX]);
 /* Releases a descriptor's lock if it has one. */
 void mica__posix_unlock(int file);

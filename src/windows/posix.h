@@ -36,7 +36,8 @@
 #define PATH_MAX 4096
 #endif
 
-/* Replaces MinGW-w64's macros: each has a branch that converts to float, even if another branch is chosen. */
+/* Replaces MinGW-w64's macros. Each of them has a branch that converts to float; the compiler sees it even if another
+ * branch is chosen. */
 #undef isnan
 #undef isinf
 #undef isfinite
@@ -186,7 +187,8 @@ int mica__posix_nanosleep(const struct timespec *time, struct timespec *left);
 #define pthread_atfork(before, parent, child) mica__posix_no_fork(child)
 int mica__posix_no_fork(void (*child)(void));
 
-/* A locale is "C" or none; uselocale sets the thread's locale and returns the value that restores it. */
+/* A locale is "C" or NULL. mica__posix_uselocale sets the thread's locale, and returns the value that restores the
+ * earlier one. */
 typedef const char *mica__locale;
 #define locale_t mica__locale
 #define LC_ALL_MASK 0
@@ -238,7 +240,8 @@ typedef struct mica__spawn {
 int mica__posix_spawn_init(posix_spawn_file_actions_t *actions);
 int mica__posix_spawn_destroy(posix_spawn_file_actions_t *actions);
 int mica__posix_spawn_adddup2(posix_spawn_file_actions_t *actions, int from, int to);
-int mica__posix_spawn_addclose(posix_spawn_file_actions_t *actions, int file); /* does nothing: none is inherited */
+/* Does nothing, because a child inherits only the descriptors in `files`. */
+int mica__posix_spawn_addclose(posix_spawn_file_actions_t *actions, int file);
 #define posix_spawn_file_actions_init mica__posix_spawn_init
 #define posix_spawn_file_actions_destroy mica__posix_spawn_destroy
 #define posix_spawn_file_actions_adddup2 mica__posix_spawn_adddup2

@@ -1,4 +1,4 @@
-/* Texts and streams like POSIX's. */
+/* POSIX functions for texts and streams. */
 #include "windows/handles.h"
 
 #include <errno.h>
@@ -69,7 +69,7 @@ FILE *mica__posix_open_memstream(char **text, size_t *bytes) {
   return stream;
 }
 
-/* Removes a stream's entry from the list; NULL for a stream to a file. */
+/* Removes a stream's entry from the list, and returns it; NULL if the stream writes to a file. */
 static memory *take(FILE *stream) {
   memory *found = NULL;
   pthread_mutex_lock(&memories);
@@ -83,7 +83,7 @@ static memory *take(FILE *stream) {
   return found;
 }
 
-/* Reads the whole content, and adds a NUL. */
+/* Reads the whole content into *text, adds a NUL, and stores the number of bytes in *bytes. */
 static bool read_back(const memory *m) {
   long size = 0;
   if (fflush(m->stream) != 0 || fseek(m->stream, 0, SEEK_END) != 0 || (size = ftell(m->stream)) < 0) return false;

@@ -1,4 +1,4 @@
-/* The process, its host and its texts like POSIX's. */
+/* POSIX functions for the process, its host, other processes and texts. */
 #include "windows/handles.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ int mica__posix_gethostname(char *name, size_t bytes) {
 
 /* The thread's previous locale, for the call that restores it. */
 static _Thread_local struct {
-  int own; /* of _configthreadlocale */
+  int own; /* the thread's mode before the change, from _configthreadlocale */
   bool entered;
   char name[256];
 } thread;
@@ -173,8 +173,8 @@ static char *command_line(char *const words[]) {
   return line;
 }
 
-/* A copy of a descriptor's handle for a child to inherit: the given one, or the parent's own. NULL if it is not
- * open. */
+/* A copy of the handle that a child inherits as descriptor `file`: the handle of the descriptor in `actions` or,
+ * without one, the parent's handle. NULL if the handle is not open. */
 static HANDLE inherited(const posix_spawn_file_actions_t *actions, int file) {
   static const DWORD own[] = {STD_INPUT_HANDLE, STD_OUTPUT_HANDLE, STD_ERROR_HANDLE};
   const int from = actions ? actions->files[file] : 0;
@@ -285,8 +285,8 @@ int mica__posix_prctl(int what, int value) {
 
 /* --- texts --- */
 
-/* Matches a letter against a bracket's list, which begins at *pattern, after '['. False if the bracket is not closed:
- * '[' then stands for itself. */
+/* Matches a letter against the list of a bracket, which begins at *pattern, after '['. Sets *found, and moves *pattern
+ * past the ']'. False if there is no ']': then '[' only matches a '['. */
 static bool in_list(const char **pattern, char letter, bool *found) {
   const char *at = *pattern;
   const bool other = *at == '!' || *at == '^';

@@ -1,2 +1,2 @@
-/* windows/include/fnmatch.h: declared in windows/posix.h. */
+/* windows/include/fnmatch.h: Windows lacks this header; windows/posix.h declares what Mica needs of it. */
 #include "windows/posix.h"

@@ -1,2 +1,2 @@
-/* windows/include/sys/mman.h: declared in windows/posix.h. */
+/* windows/include/sys/mman.h: Windows lacks this header; windows/posix.h declares what Mica needs of it. */
 #include "windows/posix.h"

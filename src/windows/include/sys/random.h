@@ -1,2 +1,2 @@
-/* windows/include/sys/random.h: declared in windows/posix.h. */
+/* windows/include/sys/random.h: Windows lacks this header; windows/posix.h declares what Mica needs of it. */
 #include "windows/posix.h"
