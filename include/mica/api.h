@@ -28,7 +28,7 @@
 
 #define MICA_EXPERIMENTAL /* marks a header: the next minor version may change or remove its functions */
 
-/* The value zero for fields of type double in which 0 means the default. Such fields distinguish -0.0 from 0. */
+/* The value zero for fields of type double whose 0 means the default. Such fields distinguish -0.0 from 0. */
 #define MICA_ZERO (-0.0)
 
 MICA_BEGIN_DECLS

@@ -126,7 +126,7 @@ static int prune(const cli_command *self, const struct values *v, const mica_pru
   return made == MICA_E_INVALID ? CLI_USAGE : CLI_FAILED;
 }
 
-/* Runs --masks: writes a copy of the run in which the smallest weights are 0. Returns an exit status. */
+/* Runs --masks: writes a copy of the run and sets its smallest weights to 0. Returns an exit status. */
 static int mask(const cli_command *self, const struct values *v) {
   mica_mask_config config = {.folder = v->out};
   mica_engine *engine = NULL;

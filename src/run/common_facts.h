@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* Stored values of all tasks, then those of some tasks (of_task) that the run reads too. A task with own_input needs
+/* Stored values of all tasks, then values of some tasks (of_task) that the run reads too. A task with own_input needs
  * only "columns" from the first group. */
 #define COMMON_FACTS(X, S)                                                                                             \
   X(S, NUMBERS, input, .needed = true)                                                                                 \

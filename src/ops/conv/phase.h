@@ -1,4 +1,4 @@
-/* ops/conv/phase.h: phases, the parts in which most kernels compute a pass.
+/* ops/conv/phase.h: phases. Most kernels compute a pass phase by phase.
  *
  * Forward is one phase; backward filter uses the same description. Backward data divides the pixels of x by the
  * remainder of their position modulo the stride, and has one phase for each remainder, because the same taps contribute

@@ -420,7 +420,7 @@ static mica_status read_array(mica_run *run, const char *path, mica__samples *s)
 
 /* --- tables of pictures --- */
 
-/* Reads the pictures that a column of a table names, with their answers, some or all of which may be missing. */
+/* Reads the pictures that a column of a table names, with their answers. Any answer may be missing. */
 static mica_status read_picture_table(mica_run *run, const char *path, mica__samples *s) {
   mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
   mica_dataset *data = NULL;

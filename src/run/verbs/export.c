@@ -68,7 +68,7 @@ static mica_status add_columns(const mica_run *run, metadata *m) {
 }
 
 /* Adds "bases", the number that is subtracted from each column that has one, and "answer", a list with the name of the
- * predicted column, which need not be among those of "bases". */
+ * predicted column. "bases" may lack that column. */
 static void add_bases(const mica_run *run, metadata *m) {
   const mica__fact answer = {.texts = (char *[]){(char *)(uintptr_t)mica__run_label_name(run)}, .count = 1};
   mica__run_bases_text(run, add_text(m, "bases"));
