@@ -25,7 +25,8 @@ static mica_status fail_io(const char *what, const char *path, int error) {
 
 static mica_status read_open(int file, const char *path, unsigned char **data, size_t *size) {
   struct stat about;
-  if (fstat(file, &about) || !S_ISREG(about.st_mode)) return mica__fail(MICA_E_NOT_FOUND, "%s is not a file", path);
+  if (fstat(file, &about) || !S_ISREG(about.st_mode))
+    return mica__fail(MICA_E_NOT_FOUND, "%s is not a regular file", path);
   if ((uint64_t)about.st_size > MAX_FILE_BYTES) return fail_io("read", path, EFBIG);
   size_t n = (size_t)about.st_size, at = 0;
   unsigned char *content = malloc(n + 1);
@@ -130,7 +131,8 @@ mica_status mica__file_read_owned(const char *path, unsigned char **data, size_t
 
 static mica_status read_part(int file, const char *path, double from, double to, unsigned char **data, size_t *size) {
   struct stat about;
-  if (fstat(file, &about) || !S_ISREG(about.st_mode)) return mica__fail(MICA_E_NOT_FOUND, "%s is not a file", path);
+  if (fstat(file, &about) || !S_ISREG(about.st_mode))
+    return mica__fail(MICA_E_NOT_FOUND, "%s is not a regular file", path);
   if ((uint64_t)about.st_size >= SIZE_MAX) return fail_io("read", path, EFBIG);
   const size_t all = (size_t)about.st_size, first = (size_t)(from * (double)all);
   const size_t count = (to < 1 ? (size_t)(to * (double)all) : all) - first;
@@ -161,7 +163,8 @@ mica_status mica__file_read_part(const char *path, double from, double to, unsig
 
 static mica_status map_open(int file, const char *path, const unsigned char **data, size_t *size) {
   struct stat about;
-  if (fstat(file, &about) || !S_ISREG(about.st_mode)) return mica__fail(MICA_E_NOT_FOUND, "%s is not a file", path);
+  if (fstat(file, &about) || !S_ISREG(about.st_mode))
+    return mica__fail(MICA_E_NOT_FOUND, "%s is not a regular file", path);
   if ((uint64_t)about.st_size > SIZE_MAX) return fail_io("read", path, EFBIG);
   *data = (const unsigned char *)"";
   *size = (size_t)about.st_size;

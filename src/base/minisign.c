@@ -195,15 +195,16 @@ static mica_status hide(const char *name, unsigned char bytes[SECRET_BYTES], con
   unsigned char stream[HIDDEN];
   const uint64_t work = load_u64(bytes + WORK_AT), memory = load_u64(bytes + MEMORY_AT);
   if (memory > MOST_MEMORY || work > MOST_WORK)
-    return mica__fail(MICA_E_FORMAT,
-                      "%s is damaged: its password needs %llu MiB of memory and %llu operations, but at most %llu and "
-                      "%llu are accepted",
-                      name, (unsigned long long)(memory >> 20), (unsigned long long)work,
-                      (unsigned long long)MOST_MEMORY >> 20, (unsigned long long)MOST_WORK);
+    return mica__fail(
+        MICA_E_FORMAT,
+        "%s is damaged: checking its password would take %llu MiB of memory and %llu operations, but at most "
+        "%llu MiB and %llu operations are accepted",
+        name, (unsigned long long)(memory >> 20), (unsigned long long)work, (unsigned long long)MOST_MEMORY >> 20,
+        (unsigned long long)MOST_WORK);
   if (memory > SIZE_MAX || crypto_pwhash_scryptsalsa208sha256(stream, sizeof stream, password, strlen(password),
                                                               bytes + SALT_AT, work, (size_t)memory) != 0)
-    return mica__fail(MICA_E_NOMEM, "%s: there is not enough memory: checking the password needs %llu MiB", name,
-                      (unsigned long long)(memory >> 20));
+    return mica__fail(MICA_E_NOMEM, "%s: there is not enough memory: deriving its key from the password needs %llu MiB",
+                      name, (unsigned long long)(memory >> 20));
   for (size_t i = 0; i < sizeof stream; i++) bytes[HIDDEN_AT + i] ^= stream[i];
   sodium_memzero(stream, sizeof stream);
   return MICA_OK;

@@ -79,9 +79,15 @@ static mica_status parse_value(const char *name, int key, const char **at, mica_
     if (!*at) return mica__fail(MICA_E_FORMAT, "%s: fortran_order in its header must be True or False", name);
   } else {
     const char *end = parse_string(*at, descr, sizeof descr);
-    if (!end || !take_type(descr, npy))
-      return mica__fail(MICA_E_FORMAT, "%s holds elements of type %.*s, which Mica does not read", name,
-                        (int)(end ? end - *at : (int)strcspn(*at, "\n")), *at);
+    if (!end)
+      return mica__fail(MICA_E_FORMAT,
+                        "%s: 'descr' in its header is no plain element type such as '<f4'; save each field of a "
+                        "structured array in its own file",
+                        name);
+    if (!take_type(descr, npy))
+      return mica__fail(MICA_E_FORMAT,
+                        "%s has elements of type %.*s, which Mica does not read; convert them, as with x.astype('<f4')",
+                        name, (int)(end - *at), *at);
     *at = end;
   }
   return MICA_OK;
@@ -157,8 +163,8 @@ mica_status mica__npy_parse_begin(const char *name, const void *begin, size_t ha
   if (have > size) have = (size_t)size;
   if (have < 12 || memcmp(data, "\x93NUMPY", 6)) return mica__fail(MICA_E_FORMAT, "%s is not an npy file", name);
   if (data[6] < 1 || data[6] > 3 || data[7] != 0)
-    return mica__fail(MICA_E_FORMAT, "%s has version %d.%d of the npy format, but Mica reads 1.0 to 3.0", name, data[6],
-                      data[7]);
+    return mica__fail(MICA_E_FORMAT, "%s has version %d.%d of the npy format, but Mica reads only 1.0, 2.0 and 3.0",
+                      name, data[6], data[7]);
   size_t prefix = data[6] == 1 ? 10 : 12;
   size_t length = (size_t)data[8] | (size_t)data[9] << 8;
   if (data[6] > 1) length |= (size_t)data[10] << 16 | (size_t)data[11] << 24;

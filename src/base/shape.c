@@ -23,7 +23,9 @@ mica_status mica_shape_count(mica_shape shape, int64_t *count) {
   char text[MICA_SHAPE_TEXT];
   if (!count) return mica__fail(MICA_E_INVALID, "mica_shape_count: count is NULL");
   if (!mica_shape_is_valid(shape))
-    return mica__fail(MICA_E_INVALID, "%s is not a shape", mica_shape_format(shape, text));
+    return mica__fail(MICA_E_INVALID,
+                      "%s is not a valid shape; a shape has at most %d dimensions, all known and none negative",
+                      mica_shape_format(shape, text), MICA_MAX_RANK);
   /* Check for zeros first: (2^40, 2^40, 0) has no elements, so its product must not count as an overflow. */
   for (int32_t i = 0; i < shape.rank; i++)
     if (shape.dim[i] == 0) {
@@ -56,7 +58,9 @@ const char *mica_shape_format(mica_shape shape, char text[MICA_SHAPE_TEXT]) {
 mica_status mica_shape_broadcast(mica_shape a, mica_shape b, mica_shape *out) {
   char ta[MICA_SHAPE_TEXT], tb[MICA_SHAPE_TEXT];
   if (!mica_shape_is_valid(a) || !mica_shape_is_valid(b))
-    return mica__fail(MICA_E_INVALID, "%s or %s is not a shape", mica_shape_format(a, ta), mica_shape_format(b, tb));
+    return mica__fail(MICA_E_INVALID,
+                      "%s is not a valid shape; a shape has at most %d dimensions, all known and none negative",
+                      mica_shape_format(mica_shape_is_valid(a) ? b : a, ta), MICA_MAX_RANK);
   mica_shape result = {.rank = a.rank > b.rank ? a.rank : b.rank};
   for (int32_t back = 1; back <= result.rank; back++) {
     int64_t da = back <= a.rank ? a.dim[a.rank - back] : 1;

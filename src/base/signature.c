@@ -50,7 +50,9 @@ static mica_status check_comment(const char *name, const mica__minisig *s, const
   memcpy(all, s->signature, sizeof s->signature);
   memcpy(all + sizeof s->signature, s->comment, s->comment_bytes);
   if (crypto_sign_verify_detached(s->all, all, sizeof s->signature + s->comment_bytes, key->key) == 0) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s: its trusted comment was changed after signing", name);
+  return mica__fail(MICA_E_FORMAT,
+                    "%s: its trusted comment does not match the signature of the comment; one of them was changed",
+                    name);
 }
 
 static mica_status verify(const char *path, const char *name, const mica__minisig *s, const mica__public_key *key,
@@ -92,7 +94,8 @@ mica_status mica_signature_check(const char *path, const char *key, mica_signatu
   size_t size = 0;
   mica__public_key public_key;
   mica__content c;
-  if (!path || !key || !*key) return mica__fail(MICA_E_INVALID, "mica_signature_check: path or key is missing");
+  if (!path || !key || !*key)
+    return mica__fail(MICA_E_INVALID, "mica_signature_check: path is NULL, or key is NULL or empty");
   MICA_TRY(read_key(key, &public_key));
   MICA_TRY(mica__file_map(path, &data, &size));
   mica__content_hash(&(mica__bytes){data, size}, 1, &c);

@@ -82,7 +82,7 @@ static mica_status make_pair(pair *p, const char *name, const char *password) {
 
 mica_status mica_signature_make_keys(const char *name, const char *password) {
   pair p = {0};
-  if (!name || !*name) return mica__fail(MICA_E_INVALID, "mica_signature_make_keys: the name is missing");
+  if (!name || !*name) return mica__fail(MICA_E_INVALID, "mica_signature_make_keys: name is NULL or empty");
   MICA_TRY(mica__minisign_ready());
   mica_status status = make_pair(&p, name, password);
   if (p.secret.data) sodium_memzero(p.secret.data, p.secret.length);
@@ -136,7 +136,7 @@ mica_status mica_signature_write(const char *path, const mica_signature_config *
   mica__secret_key key;
   bool encrypted = false;
   if (!path || !config || !config->key)
-    return mica__fail(MICA_E_INVALID, "mica_signature_write: path or key is missing");
+    return mica__fail(MICA_E_INVALID, "mica_signature_write: path, config or the key of config is NULL");
   if (config->comment) MICA_TRY(check_comment(config->comment));
   MICA_TRY(read_secret(config->key, config->password, &key, &encrypted));
   if (!config->comment) add_default_comment(&made, path);

@@ -287,7 +287,7 @@ static int work(const cli_command *self, const struct values *v, mica_embedder *
     status = cli_fail(self, "--probability needs a model with a logit scale, such as CLIP; %s has none", v->model);
   if (status == CLI_OK && !v->data) status = check_words(self, v, embedder);
   if (status == CLI_OK && t.lines.count == 0)
-    status = cli_fail(self, "%s has no %s", v->data, mica_embedder_reads_pictures(embedder) ? "lines" : "texts");
+    status = cli_fail(self, "--data %s has no %s", v->data, mica_embedder_reads_pictures(embedder) ? "lines" : "texts");
   if (status == CLI_OK) status = embed(self, embedder, &t);
   if (status == CLI_OK && v->out)
     status = cli_vectors_write(self, v->out, t.vectors, t.lines.count, mica_embedder_width(embedder));
@@ -304,17 +304,17 @@ static int check(const cli_command *self, const struct values *v) {
   if (!v->model)
     cli_fail(self, "--model is missing: the folder or GGUF file of a published model");
   else if (!v->data && !v->texts.count)
-    cli_fail(self, "name texts, or a file of texts with --data");
+    cli_fail(self, "name texts or pictures to embed, or set --data to a file with one per line");
   else if (v->data && v->texts.count)
-    cli_fail(self, "name texts or --data, not both");
+    cli_fail(self, "inputs and --data cannot be combined; give one of them");
   else if (v->data && v->index && !strcmp(v->data, "-") && !strcmp(v->index, "-"))
     cli_fail(self, "--data and --index cannot both be standard input");
   else if (v->nearest && !v->index)
-    cli_fail(self, "--nearest needs --index: what to search among");
+    cli_fail(self, "--nearest needs --index FILE, the texts, pictures or vectors to search");
   else if (v->probability && !v->index)
-    cli_fail(self, "--probability needs --index: what to search among");
+    cli_fail(self, "--probability needs --index FILE, the texts, pictures or vectors to search");
   else if (v->out && !cli_is_vectors(v->out))
-    cli_fail(self, "--out wants a name that ends in .npy or .safetensors, not \"%s\"", v->out);
+    cli_fail(self, "--out needs a name that ends in .npy or .safetensors, not \"%s\"", v->out);
   else
     return CLI_OK;
   return CLI_USAGE;

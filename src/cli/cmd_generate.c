@@ -151,7 +151,7 @@ static int read_numbers(const cli_command *self, const struct values *v, mica_ru
   if (status == CLI_OK) status = cli_number(self, "repetition", v->repetition, 1e-3, 1000, &s->repetition);
   const char *drawing = v->top_k ? "top-k" : v->top_p ? "top-p" : v->seed ? "seed" : NULL;
   if (status == CLI_OK && v->temperature && s->temperature == 0 && drawing) {
-    cli_fail(self, "--%s needs random tokens; --temperature 0 always takes the likeliest", drawing);
+    cli_fail(self, "--%s needs random tokens; --temperature 0 always takes the most likely token", drawing);
     return CLI_USAGE;
   }
   if (v->temperature && s->temperature == 0) s->temperature = MICA_ZERO;

@@ -123,7 +123,7 @@ static int each_picture(const cli_command *self, const char *folder, char *const
       const mica_item *item = mica_report_item(p, s, i);
       char path[CLI_PICTURE_PATH];
       if (!cli_picture_is_written(item)) continue;
-      if (!cli_picture_path(path, folder, names[s], item)) return cli_fail(self, "the path %s is too long", folder);
+      if (!cli_picture_path(path, folder, names[s], item)) return cli_fail(self, "a path in %s is too long", folder);
       const int status = fn(self, path, item, quiet);
       if (status != CLI_OK) return status;
     }
@@ -155,7 +155,7 @@ static int write_volume(const cli_command *self, const struct values *v, const m
   }
   if (status != CLI_OK) return status;
   if (!found || mica_report_count(prediction) != 1)
-    return cli_fail(self, "--out %s is for one volume; choose a folder for several masks", v->out);
+    return cli_fail(self, "--out %s is for the mask of exactly one volume; otherwise choose a folder", v->out);
   if (!ends(v->out, found->text))
     return cli_fail(self, "--out %s: this build cannot compress masks; choose NAME%s", v->out, found->text);
   return write_picture(self, v->out, found, is_quiet(v));
@@ -167,9 +167,8 @@ static int write_grid(const cli_command *self, const struct values *v, const mic
   int status = cli_refuse_file(self, v->out, "choose another file with --out");
   if (status == CLI_OK) status = cli_check_parent(self, v->out);
   if (status != CLI_OK) return status;
-  if (!cli_picture_grid(prediction, &grid, &planes))
-    return cli_fail(self, "--out %s: the pictures differ in size, or memory is short; choose a folder with --out",
-                    v->out);
+  const char *wrong = cli_picture_grid(prediction, &grid, &planes);
+  if (wrong) return cli_fail(self, "--out %s: %s; choose a folder with --out", v->out, wrong);
   status = write_picture(self, v->out, &grid, is_quiet(v));
   free(planes);
   return status;
@@ -363,10 +362,10 @@ static int set_search(const cli_command *self, const struct values *v, mica_run 
   const bool hears = mica_run_takes(run, MICA_RUN_OPTION_SEARCH) && v->search.beam;
   const bool translates = mica_run_takes(run, MICA_RUN_OPTION_BEAMS);
   if ((v->search.beam && !hears && !translates) || (v->length_penalty && !translates))
-    return cli_fail(self, "--%s has no effect on the task %s of --model, which does no beam search",
+    return cli_fail(self, "--%s has no effect on the task %s of --model",
                     v->length_penalty && !translates ? "length-penalty" : "beam", mica_run_task(run));
   if (v->length_penalty && (!v->search.beam || !strcmp(v->search.beam, "1"))) {
-    cli_fail(self, "--length-penalty needs several hypotheses: set --beam");
+    cli_fail(self, "--length-penalty needs several hypotheses: set --beam to 2 or more");
     return CLI_USAGE;
   }
   if (!hears && !search->text_model) return CLI_OK;
@@ -451,7 +450,7 @@ static int check_csv(const cli_command *self, const struct values *v) {
   if (!v->csv) return CLI_OK;
   if (!strcmp(v->csv, "-")) {
     if (!v->json && !v->pictures) return CLI_OK;
-    cli_fail(self, "--csv - and --%s both write to standard output", v->json ? "json" : "pictures");
+    cli_fail(self, "--csv - and --%s both write to standard output; choose one", v->json ? "json" : "pictures");
     return CLI_USAGE;
   }
   const int status = cli_refuse_file(self, v->csv, "choose another file with --csv");
@@ -495,7 +494,7 @@ static int predict_published(const cli_command *self, const struct values *v, in
   }
   if (v->csv || v->out || v->pictures || v->threshold || v->track || v->mot || v->search.beam || v->gallery ||
       v->precision) {
-    cli_fail(self, "%s is a published model, which takes --text, --top, --json and --device", v->model);
+    cli_fail(self, "%s is a published model, which takes only texts, --top, --json and --device", v->model);
     return CLI_USAGE;
   }
   if (piped && !(lines = cli_read_standard_input(self))) return CLI_FAILED;
@@ -516,12 +515,12 @@ static int run(const cli_command *self, const void *given) {
   if (status == CLI_OK) status = cli_take_search(self, &v->search, &search);
   if (status != CLI_OK) return status;
   if (!v->model) {
-    cli_fail(self, "--model is missing: the folder that mica train wrote, or a model of mica export");
+    cli_fail(self, "--model is missing: a folder that mica train wrote, a published model, or a file of mica export");
     return CLI_USAGE;
   }
   if (!!v->data + !!v->text + !!v->inputs.count > 1) return fail_inputs(self);
   if (v->pictures && v->json) {
-    cli_fail(self, "--pictures shows pictures in the terminal, and --json writes what a program reads");
+    cli_fail(self, "--pictures shows pictures in the terminal, and --json replaces that output; choose one");
     return CLI_USAGE;
   }
   if (v->count && !v->data && (v->text || v->inputs.count)) {

@@ -42,17 +42,17 @@ static size_t columns_of(const mica_report *p, size_t count) {
   return row > 1 && row <= MOST_COLUMNS ? row : square;
 }
 
-bool cli_picture_grid(const mica_report *p, mica_item *grid, uint8_t **planes) {
+const char *cli_picture_grid(const mica_report *p, mica_item *grid, uint8_t **planes) {
   size_t s = 0, i = 0, count = 0;
   const mica_item *item, *first = next_picture(p, &s, &i);
-  if (!first) return false;
+  if (!first) return "no picture is predicted";
   const mica_shape one = first->shape;
   for (item = first; item; item = next_picture(p, &s, &i), count++)
-    if (!mica_shape_equal(item->shape, one)) return false;
+    if (!mica_shape_equal(item->shape, one)) return "the pictures differ in size";
   const size_t C = (size_t)one.dim[0], H = (size_t)one.dim[1], W = (size_t)one.dim[2];
   const size_t columns = columns_of(p, count), rows = (count + columns - 1) / columns;
   const size_t height = rows * (H + GAP) - GAP, width = columns * (W + GAP) - GAP;
-  if (!(*planes = calloc(C, height * width))) return false;
+  if (!(*planes = calloc(C, height * width))) return "there is not enough memory for the grid";
   s = i = 0;
   for (size_t k = 0; (item = next_picture(p, &s, &i)); k++)
     for (size_t c = 0; c < C; c++)
@@ -63,7 +63,7 @@ bool cli_picture_grid(const mica_report *p, mica_item *grid, uint8_t **planes) {
                       .name = "grid",
                       .planes = *planes,
                       .shape = MICA_SHAPE((int64_t)C, (int64_t)height, (int64_t)width)};
-  return true;
+  return NULL;
 }
 
 typedef struct colour {

@@ -16,8 +16,8 @@ bool cli_picture_path(char path[CLI_PICTURE_PATH], const char *folder, const cha
 
 /* Joins all predicted pictures of a report in one picture. The caller frees *planes. If the captions repeat, as in a b
  * a b, each caption gets a column; a few pictures whose captions all differ form one row; other pictures form a square.
- * False if there is no picture, if their sizes differ or if memory is short. */
-bool cli_picture_grid(const mica_report *prediction, mica_item *grid, uint8_t **planes);
+ * Returns NULL, or why there is no grid: a clause for an error message. */
+const char *cli_picture_grid(const mica_report *prediction, mica_item *grid, uint8_t **planes);
 
 /* Prints `count` pictures of (channels, height, width) u8 side by side, with a line of text under each (cut to its
  * width). channels is 1 or 3. On a terminal with colours, a character shows two pixels, one above the other, in 24-bit

@@ -94,7 +94,7 @@ wrong() {
   printf '%s' "$err" | grep -q -- "$said" || fault "it does not say \"$said\": $err"
 }
 wrong 2 '--model is missing' x
-wrong 2 'name texts' --model "$model"
+wrong 2 'name texts or pictures' --model "$model"
 wrong 2 'not both' --model "$model" --data "$work/index" x
 wrong 2 'needs --index' --model "$model" --nearest 3 x
 wrong 2 '.npy or .safetensors' --model "$model" --out "$work/x.txt" x

@@ -87,7 +87,7 @@ ends 0 '{"task":"segment_volumes","part":"all","metrics":{"samples":1,*' ''
 holds metrics.dice 1
 holds metrics.hausdorff 0
 run predict --model "$work/run" "$work/large/images" --out "$work/one.nii.gz"
-ends 1 '' '*--out *one.nii.gz is for one volume*'
+ends 1 '' '*--out *one.nii.gz is for the mask of exactly one volume*'
 # Without compression: the mask is in the space of the volume.
 run predict --model "$work/run" "$work/large/images/1.nii" --json --out "$work/plain.nii"
 ends 0 '{"task": "segment_volumes", *' ''

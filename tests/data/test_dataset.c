@@ -498,7 +498,7 @@ START_TEST(what_is_no_file_is_refused_at_once) {
   ck_assert_int_eq(mkfifo(files_path("pipe"), 0600), 0);
   ck_assert_int_eq(mkfifo(files_path("pipes/a/1.png"), 0600), 0);
   refuse("pipe", NULL, MICA_E_FORMAT, "neither a file nor a folder");
-  refuse("pipes", NULL, MICA_E_NOT_FOUND, "is not a file");
+  refuse("pipes", NULL, MICA_E_NOT_FOUND, "is not a regular file");
 }
 END_TEST
 
