@@ -130,7 +130,7 @@ ends 2 '' 'mica train: 4 heads cannot share 3 groups: heads must be a multiple o
 run train --task language --data "$work/text.txt" --width 36 --positions rotary --out "$work/x"
 ends 2 '' 'mica train: rotary positions rotate pairs, so width (36) divided by heads (4) must be even'
 run predict --model "$work/run" "$work/empty.txt"
-ends 1 '' "mica predict: $work/empty.txt has 0 bytes: *"
+ends 1 '' "mica predict: $work/empty.txt has too few bytes (0): *"
 
 # --- killed and resumed; 16-bit types ---
 
