@@ -95,7 +95,8 @@ static int make_random(const cli_command *self, const mica_onnx *model, const mi
   int64_t count = 0;
   mica_shape own = port->shape;
   if (port->kind != MICA_ONNX_KIND_TENSOR || !port->has_dtype || (!port->has_shape && !shape))
-    return cli_fail(self, "input '%s' needs a file: --input %s=FILE", port->name, port->name);
+    return cli_fail(self, "Mica cannot make random values for the input '%s'; give its values with --input %s=FILE",
+                    port->name, port->name);
   for (int32_t i = 0; i < own.rank; i++)
     if (own.dim[i] == MICA_DYNAMIC) own.dim[i] = open_extent(model, port, i);
   if (shape) (void)parse_shape(shape, &own); /* cannot fail, because check_words has checked it */
@@ -122,7 +123,7 @@ static int refuse_word(const cli_command *self, const mica_onnx *model, const ch
   }
   const char *wrong = strchr(word, '=') ? "names no input of the model"
                       : !strcmp(option, "shape")
-                          ? "is not NAME=1x3, an input of the model and its extents with an x between"
+                          ? "is not NAME=1x3, an input of the model and its extents separated by x"
                           : "is not NAME=FILE, an input of the model and its values";
   cli_fail(self, "--%s \"%s\" %s; the model's inputs are%s", option, word, wrong, at ? list : " none");
   return CLI_USAGE;

@@ -82,7 +82,7 @@ static cli_parsed wrong_option(const cli_command *self, const char *name, size_t
   if (guess.best)
     cli_fail(self, "there is no option --%s; did you mean --%s?", typed, guess.best);
   else
-    cli_fail(self, "there is no option --%s; mica %s --help lists them", typed, self->name);
+    cli_fail(self, "there is no option --%s; mica %s --help lists the options", typed, self->name);
   return CLI_PARSED_WRONG;
 }
 
@@ -97,8 +97,8 @@ static cli_parsed store_choice(const cli_command *self, const cli_option *option
   if (guess.best)
     cli_fail(self, "%s%s cannot be \"%s\"; did you mean %s?", dashes(option), option->name, text, guess.best);
   else
-    cli_fail(self, "%s%s cannot be \"%s\"; mica %s --help lists what it can be", dashes(option), option->name, text,
-             self->name);
+    cli_fail(self, "%s%s cannot be \"%s\"; mica %s --help lists the possible values", dashes(option), option->name,
+             text, self->name);
   return CLI_PARSED_WRONG;
 }
 
@@ -155,7 +155,7 @@ static cli_parsed parse_setting(const cli_command *self, const mica_setting_row 
     if (!strcmp(settings->list[i].name, setting->name))
       return doubled(self, setting->name, settings->list[i].value, value ? value : next);
   if (settings->count == CLI_MOST_SETTINGS) {
-    cli_fail(self, "there are more than %d settings", CLI_MOST_SETTINGS);
+    cli_fail(self, "there are more than %d settings; leave some out", CLI_MOST_SETTINGS);
     return CLI_PARSED_WRONG;
   }
   settings->list[settings->count++] = (mica_setting){setting->name, flag ? "true" : value ? value : next};
@@ -201,7 +201,7 @@ cli_parsed cli_parse(const cli_command *self, int count, char **words, void *val
       i += used_next;
     } else if (!(option = find_operand(self, operands++))) {
       if (!only_operands && words[i][0] == '-' && words[i][1])
-        cli_fail(self, "there is no option %s; mica %s --help lists them", words[i], self->name);
+        cli_fail(self, "there is no option %s; mica %s --help lists the options", words[i], self->name);
       else if (words[i][0] != '-' && find_option(self, "data", 4))
         cli_fail(self, "\"%s\" is one word too many; did you mean --data %s?", words[i], words[i]);
       else

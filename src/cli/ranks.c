@@ -44,7 +44,7 @@ static int add_device(const cli_command *self, cli_ranks *ranks, const char *nam
 static int take_device(const cli_command *self, const char *list, const char *word, size_t length, cli_ranks *ranks) {
   char name[CLI_DEVICE_NAME - 24], part[CLI_DEVICE_NAME];
   if (length == 0 || length >= sizeof name) {
-    cli_fail(self, "--devices %s: the name of a device is empty or too long", list);
+    cli_fail(self, "--devices %s: the name of each device must have 1 to %zu characters", list, sizeof name - 1);
     return CLI_USAGE;
   }
   memcpy(name, word, length);
@@ -92,8 +92,8 @@ static int check_devices(const cli_command *self, cli_ranks *ranks) {
         ranks->differ || strcmp(infos[i].name, infos[0].name) != 0 || infos[i].compute_units != infos[0].compute_units;
     for (size_t k = 0; k < i; k++)
       if (overlap(infos[k].id, infos[i].id)) {
-        cli_fail(self, "--devices: %s and %s are the same device: %s, %s", ranks->device[k], ranks->device[i],
-                 infos[k].id, infos[i].id);
+        cli_fail(self, "--devices: %s and %s are the same device or share cores: %s, %s", ranks->device[k],
+                 ranks->device[i], infos[k].id, infos[i].id);
         return CLI_USAGE;
       }
   }
@@ -216,7 +216,7 @@ static int join_all(const cli_command *self, cli_ranks *ranks, size_t begun) {
   for (size_t i = 0; i < begun; i++) {
     ranks->hangs = ranks->hangs || !followers[i].done;
     if (!followers[i].done) ranks->lost[i] = true;
-    if (!followers[i].done) status = cli_fail(self, "the process for the device %s does not answer", ranks->device[i]);
+    if (!followers[i].done) status = cli_fail(self, "the rank of the device %s does not answer", ranks->device[i]);
     if (followers[i].done && status == CLI_OK) status = followers[i].status;
   }
   pthread_mutex_unlock(&lock);
@@ -278,7 +278,7 @@ void cli_ranks_restart(const cli_command *self, const cli_ranks *ranks) {
     const bool apart = !(*word)[strlen("--devices")];
     *word = list;
     for (char **rest = word + 1; apart && *rest; rest++) rest[0] = rest[1];
-    cli_fail(self, "goes on with %zu of %zu devices: %s", left, ranks->count, list + strlen("--devices="));
+    cli_fail(self, "training goes on with %zu of %zu devices: %s", left, ranks->count, list + strlen("--devices="));
     fflush(NULL);
     execv(CLI_ITSELF, words);
     break;

@@ -66,7 +66,10 @@ static int take_word(const cli_command *self, char *word, plan *p) {
 
 static int take_lora(const cli_command *self, const char *text, plan *p) {
   char copy[MOST_TEXT], *save = NULL;
-  if (strlen(text) >= sizeof copy) return fail_usage(self, "--lora is too long", text);
+  if (strlen(text) >= sizeof copy) {
+    cli_fail(self, "--lora has %zu characters, but may have at most %zu", strlen(text), sizeof copy - 1);
+    return CLI_USAGE;
+  }
   snprintf(copy, sizeof copy, "%s", text);
   for (char *word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
     const int status = take_word(self, word, p);
@@ -126,7 +129,7 @@ static int take(const cli_command *self, const cli_lora *lora, plan *p) {
   if (lora->task && strcmp(lora->task, CLI_MODEL_TASK) != 0)
     return fail_usage(self, "--lora is for --task " CLI_MODEL_TASK, lora->task);
   if (!p->model || !lora->data) {
-    cli_fail(self, "--lora wants %s",
+    cli_fail(self, "--lora needs %s",
              p->model ? "--data CHATS.jsonl: the conversations to learn" : "--init MODEL: a published model");
     return CLI_USAGE;
   }

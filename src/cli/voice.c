@@ -21,9 +21,9 @@ bool cli_voice_is(const char *path) {
 static int open_file(const cli_command *self, const char *model, cli_voice_file *voice) {
   char path[MOST_PATH];
   if ((size_t)snprintf(path, sizeof path, "%s.json", model) >= sizeof path)
-    return cli_fail(self, "the name of the voice is too long");
+    return cli_fail(self, "the path of the voice is too long: %s", model);
   FILE *file = fopen(path, "rb");
-  if (!file) return cli_fail(self, "cannot read %s, which says how the voice speaks: %s", path, strerror(errno));
+  if (!file) return cli_fail(self, "cannot read %s, the configuration of the voice: %s", path, strerror(errno));
   char *content = malloc(MOST_BYTES + 1);
   const size_t size = content ? fread(content, 1, MOST_BYTES + 1, file) : 0;
   fclose(file);

@@ -196,7 +196,7 @@ static mica_status run(backward *b, mica_value loss, const mica_value *wrt, size
 static mica_status check(mica_value loss, const mica_value *wrt, size_t count, const mica_value *grads) {
   char text[MICA__TYPE_TEXT];
   if (!loss.graph || (count && (!wrt || !grads)))
-    return mica__fail(MICA_E_INVALID, "mica_gradients: the loss is the null value, or a pointer is NULL");
+    return mica__fail(MICA_E_INVALID, "mica_gradients: loss is the null value, or wrt or grads is NULL");
   MICA_TRY(loss.graph->status);
   bool known = loss.id >= 1 && loss.id <= loss.graph->count;
   for (size_t i = 0; i < count; i++)

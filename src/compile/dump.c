@@ -12,8 +12,8 @@ static mica_status plan_of(mica_session *session, const char *call, const mica__
   if (!session) return mica__fail(MICA_E_INVALID, "%s: session is NULL", call);
   mica__plan *v = session->current;
   if (!v)
-    return mica__fail(MICA_E_STATE, "%s: the session has open dimensions, so this works only after its first run",
-                      call);
+    return mica__fail(MICA_E_STATE,
+                      "%s: the session has open dimensions and no plan before its first run; run it first", call);
   if (!v->recording) MICA_TRY(mica__plan_record(session, v, mica_engine_queue(session->engine)));
   *out = v;
   return MICA_OK;

@@ -18,7 +18,7 @@ run cache --help
 ends 0 '*bundle *' ''
 case $out in *build*|*doctor*|*--device*) fault 'the help lists an action for internal use' ;; esac
 run cache biuld
-ends 2 '' 'mica cache: ACTION cannot be "biuld"; mica cache --help lists what it can be'
+ends 2 '' 'mica cache: ACTION cannot be "biuld"; mica cache --help lists the possible values'
 
 # What is no program of ours is not listed; what has such a name goes all the same, and nothing else does.
 mkdir -p "$work/cache/programs"

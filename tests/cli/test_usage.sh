@@ -31,7 +31,7 @@ rejects 'train --data --epochs=3' 'mica train: --data needs a value: --data DATA
 rejects 'predict --text --json' 'mica predict: --text needs a value: --text TEXT; --json is an option *'
 rejects cache 'mica cache: ACTION is missing; mica cache --help shows the usage'
 rejects 'cache lst' 'mica cache: ACTION cannot be "lst"; did you mean list?'
-rejects 'cache xyzzy' 'mica cache: ACTION cannot be "xyzzy"; mica cache --help lists what it can be'
+rejects 'cache xyzzy' 'mica cache: ACTION cannot be "xyzzy"; mica cache --help lists the possible values'
 
 # A variable of a script that is not set.
 run train --data '' --out "$work/run"

@@ -206,7 +206,8 @@ static bool check_key(serve_server *server, struct MHD_Connection *connection, s
   if (serve_keys_accept(&server->config.keys,
                         MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization")))
     return true;
-  return serve_refuse(problem, 401, "invalid_api_key", "send one of the keys: Authorization: Bearer KEY");
+  return serve_refuse(problem, 401, "invalid_api_key",
+                      "the request has no valid API key; send it in the header Authorization: Bearer KEY");
 }
 
 static bool check_size(serve_server *server, struct MHD_Connection *connection, serve_problem *problem) {

@@ -18,10 +18,10 @@ static bool add_text(serve_reading *r, const cJSON *v, mica_encoding *encoding) 
   if (count == 0)
     return serve_refuse(r->problem, 400, "invalid_value", "text %zu of \"input\" has no tokens", asked->text_count);
   if (count > most && !asked->cut)
-    return serve_refuse(r->problem, 400, "context_length_exceeded",
-                        "text %zu of \"input\" has %lld tokens; at most %lld become a vector, unless the request has "
-                        "\"truncate\": true",
-                        asked->text_count, (long long)count, (long long)most);
+    return serve_refuse(
+        r->problem, 400, "context_length_exceeded",
+        "text %zu of \"input\" has %lld tokens, but may have at most %lld; \"truncate\": true cuts longer texts",
+        asked->text_count, (long long)count, (long long)most);
   asked->text_tokens += count < most ? count : most;
   asked->texts[asked->text_count++] = v->valuestring;
   return true;
@@ -34,7 +34,8 @@ bool serve_finish_embedding(serve_reading *r) {
   bool good = true;
   if (asked->name)
     return serve_refuse(r->problem, 400, "unsupported_value",
-                        "vectors are made without adapters; \"model\" must be \"%s\"", r->model->names[0]);
+                        "embeddings are made without adapters; \"model\" must be \"%s\" or left out",
+                        r->model->names[0]);
   serve_name_field(r, "input");
   const int count = cJSON_IsArray(r->input) ? cJSON_GetArraySize(r->input) : 1;
   if (count < 1 || count > SERVE_MOST_TEXTS)

@@ -235,7 +235,7 @@ static void decode(serve_job *job) {
     }
     full = status == MICA_E_STATE;
     serve_job_refuse(job, full ? 429 : 400, full ? "queue_full" : "invalid_value",
-                     full ? "too many requests wait; try again later" : mica_error_message());
+                     full ? "too many requests are waiting; try again later" : mica_error_message());
     break;
   }
   serve_work_wake(work);
@@ -339,7 +339,7 @@ static void look_after(serve_job *job, double now) {
   if (now - job->began > job->work->most_seconds) {
     serve_refuse(&problem, 503, "timeout", "the answer took more than %.0f seconds", job->work->most_seconds);
   } else if (job->output.bytes - job->output_read > MOST_UNREAD || has_left(job)) {
-    serve_refuse(&problem, 503, "client_left", "the client has left");
+    serve_refuse(&problem, 503, "client_left", "the client has left or reads too slowly");
   } else if (job->status == 200 && job->asked.stream && now - job->written > COMMENT_SECONDS) {
     serve_text_add(&job->output, ": \n\n", 4);
     job->written = now;

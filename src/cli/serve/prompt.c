@@ -85,7 +85,9 @@ static bool fit_message(serve_reading *r, cJSON *message, size_t index) {
   const cJSON *content = cJSON_GetObjectItemCaseSensitive(message, "content");
   const bool calls = cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(message, "tool_calls"));
   cJSON *replaced = NULL;
-  if (!role) return serve_refuse(r->problem, 400, "invalid_value", "message %zu has no role that is a text", index);
+  if (!role)
+    return serve_refuse(r->problem, 400, "invalid_value", "message %zu has no role, or its role is not a string",
+                        index);
   if (!is_role(role))
     return serve_refuse(r->problem, 400, "invalid_value",
                         "message %zu has the role \"%.40s\"; choose system, developer, user, assistant or tool", index,
@@ -103,7 +105,7 @@ static bool fit_message(serve_reading *r, cJSON *message, size_t index) {
     cJSON_ReplaceItemInObjectCaseSensitive(message, "content", replaced);
   } else if (!cJSON_IsString(content) && !calls) {
     return serve_refuse(r->problem, 400, "invalid_value",
-                        "message %zu has no content, which must be a text or a list of texts", index);
+                        "message %zu has no content that is a string or a list of text parts", index);
   }
   return true;
 }
@@ -208,7 +210,8 @@ bool serve_finish_completion(serve_reading *r) {
   if (!cJSON_IsArray(r->prompt) || cJSON_IsNumber(first)) return add_prompt(r, r->prompt) && check_lengths(r);
   const int count = cJSON_GetArraySize(r->prompt);
   if (count < 1 || count > SERVE_MOST_CHOICES)
-    return serve_refuse(r->problem, 400, "invalid_value", "\"prompt\" must have 1 to %d texts", SERVE_MOST_CHOICES);
+    return serve_refuse(r->problem, 400, "invalid_value", "\"prompt\" must have 1 to %d texts or lists of tokens",
+                        SERVE_MOST_CHOICES);
   cJSON_ArrayForEach(item, r->prompt) if (!add_prompt(r, item)) return false;
   return check_lengths(r);
 }

@@ -265,8 +265,8 @@ static bool read_encoding(serve_reading *r, const cJSON *v) {
 
 static bool read_dimensions(serve_reading *r, const cJSON *v) {
   if (cJSON_IsNumber(v) && v->valuedouble == (double)r->model->width) return true;
-  return serve_refuse(r->problem, 400, "unsupported_value", "\"dimensions\" must be %lld, the numbers of each vector",
-                      (long long)r->model->width);
+  return serve_refuse(r->problem, 400, "unsupported_value",
+                      "\"dimensions\" must be %lld, the length of the model's vectors", (long long)r->model->width);
 }
 
 static bool read_cut(serve_reading *r, const cJSON *v) { return serve_bool(r, v, &r->asked->cut); }

@@ -100,7 +100,7 @@ void serve_vectors_add(serve_job *job) {
   }
   pthread_mutex_unlock(&work->lock);
   if (full)
-    serve_job_refuse(job, 429, "queue_full", "too many requests wait; try again later");
+    serve_job_refuse(job, 429, "queue_full", "too many requests are waiting; try again later");
   else
     serve_work_wake(work);
 }
