@@ -131,8 +131,8 @@ static mica_status check_ids(const char *name, const list *l) {
   mica_status status = MICA_OK;
   for (size_t i = 1; status == MICA_OK && i < count; i++)
     if (all[i].frame == all[i - 1].frame && all[i].id == all[i - 1].id)
-      status = mica__fail(MICA_E_FORMAT, "%s: line %zu: frame %lld has the id %lld already, in line %zu", name,
-                          all[i].line, (long long)all[i].frame, (long long)all[i].id, all[i - 1].line);
+      status = mica__fail(MICA_E_FORMAT, "%s: line %zu: frame %lld already has a box with the id %lld, in line %zu",
+                          name, all[i].line, (long long)all[i].frame, (long long)all[i].id, all[i - 1].line);
   free(all);
   return status;
 }

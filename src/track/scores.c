@@ -84,8 +84,9 @@ static mica_status sort(tracks *t, const mica_track_box *boxes, size_t count, bo
   for (size_t i = 0; i < count; i++) {
     if (counted && boxes[i].score == 0) continue;
     if (boxes[i].id < 0)
-      return mica__fail(MICA_E_INVALID, "mica_track_evaluate: a %s box of frame %lld has no id of 0 or more", which,
-                        (long long)boxes[i].frame);
+      return mica__fail(MICA_E_INVALID,
+                        "mica_track_evaluate: a %s box of frame %lld has the id %lld, but ids must be 0 or above",
+                        which, (long long)boxes[i].frame, (long long)boxes[i].id);
     if (!mica__box_is_sound(boxes[i].box))
       return mica__fail(
           MICA_E_INVALID,
@@ -147,9 +148,11 @@ static size_t keep_matches(scoring *s, const frame *f) {
 
 static mica_status make_room(scoring *s, size_t rows, size_t columns) {
   if (rows && columns > MOST_PAIRS / rows)
-    return mica__fail(MICA_E_OVERFLOW,
-                      "mica_track_evaluate: a frame has %zu true and %zu found boxes, too many to compare", rows,
-                      columns);
+    return mica__fail(
+        MICA_E_OVERFLOW,
+        "mica_track_evaluate: a frame has %zu true and %zu found boxes to match; at most %zu pairs can be "
+        "compared",
+        rows, columns, MOST_PAIRS);
   const size_t cells = rows * columns;
   if (cells > s->cost_room || !s->cost) {
     double *grown = realloc(s->cost, (cells + 1) * sizeof *grown);
@@ -267,8 +270,9 @@ static mica_status total(scoring *s) {
 static mica_status score(scoring *s) {
   const size_t ids = s->truths.id_count;
   if (ids && s->found.id_count > MOST_PAIRS / ids)
-    return mica__fail(MICA_E_OVERFLOW, "mica_track_evaluate: there are %zu true and %zu found ids, too many to compare",
-                      ids, s->found.id_count);
+    return mica__fail(MICA_E_OVERFLOW,
+                      "mica_track_evaluate: there are %zu true and %zu found ids; at most %zu pairs can be compared",
+                      ids, s->found.id_count, MOST_PAIRS);
   s->pair = calloc(ids * s->found.id_count + 1, sizeof *s->pair);
   s->matched = calloc(ids + 1, sizeof *s->matched);
   s->last = calloc(ids + 1, sizeof *s->last);

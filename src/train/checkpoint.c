@@ -134,12 +134,13 @@ static mica_status parse_fields(const char *path, const mica_safetensors *file, 
     const char *text = mica_safetensors_metadata(file, fields[i].key);
     if (!text && !strcmp(fields[i].key, LATER_KEY)) continue;
     if (!text || !parse_field(&fields[i], text))
-      return mica__fail(MICA_E_FORMAT, "%s: the file is not a checkpoint of a run: '%s' is %s", path, fields[i].key,
-                        text ? "not a number" : "missing");
+      return mica__fail(MICA_E_FORMAT, "%s: this run cannot continue from the file: its metadata '%s' is %s", path,
+                        fields[i].key, text ? "malformed" : "missing");
   }
   if (progress->step >= 0 && progress->epoch >= 0 && progress->batch >= 0 && totals->samples >= 0) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT,
-                    "%s: the file is not a checkpoint of a run: its step, epoch, batch or samples is below 0", path);
+  return mica__fail(
+      MICA_E_FORMAT,
+      "%s: this run cannot continue from the file: its step, epoch, batch or number of samples is below 0", path);
 }
 
 /* Reads the tensors of a checkpoint. With stages, each rank reads its own stage's tensors. */

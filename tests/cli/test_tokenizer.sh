@@ -113,7 +113,7 @@ ends 2 '' 'mica tokenizer: --kind is for train, not for decode'
 run tokenizer encode
 ends 2 '' '*needs a tokenizer.json'
 run tokenizer decode "$file" 99999
-ends 1 '' '*id 0 is 99999*'
+ends 1 '' '*no token has the id 99999 (element 0 of the ids)*'
 run tokenizer decode "$file" the
 ends 2 '' "*'the' is not an id, a whole number from 0 to 2147483647"
 run tokenizer info "$work/lines.txt"

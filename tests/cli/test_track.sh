@@ -93,7 +93,7 @@ run eval --model "$work/run" --data "$work/video" --track
 ends 1 '' 'mica eval: *gt.txt: line 1: expected frame,id,left,top,width,height*'
 printf '1,1,5,5,9,9\n1,1,7,7,9,9\n' >"$work/video/gt/gt.txt"
 run eval --model "$work/run" --data "$work/video" --track
-ends 1 '' 'mica eval: *video/gt/gt.txt: line 2: frame 1 has the id 1 already, in line 1'
+ends 1 '' 'mica eval: *video/gt/gt.txt: line 2: frame 1 already has a box with the id 1, in line 1'
 printf '1,1,5,5,9,9\n2,-1,7,7,9,9\n' >"$work/video/gt/gt.txt"
 run eval --model "$work/run" --data "$work/video" --track
 ends 1 '' 'mica eval: *video/gt/gt.txt: a box of frame 2 has no id; true boxes need ids of 0 or more'

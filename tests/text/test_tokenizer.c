@@ -328,8 +328,10 @@ START_TEST(texts_are_checked) {
   mica_tokenizer *t = opened("{\"pre_tokenizer\":{\"type\":\"Whitespace\"}," WORDS "}");
   fails(mica_tokenizer_encode(t, "ab\xff", 3, NULL, &encoding), MICA_E_FORMAT, "not UTF-8 at byte 2");
   fails(mica_tokenizer_encode(t, NULL, 3, NULL, &encoding), MICA_E_INVALID, "NULL");
-  fails(mica_tokenizer_decode(t, (int32_t[]){0, 2}, 2, false, &text, &bytes), MICA_E_INVALID, "id 1 is 2");
-  fails(mica_tokenizer_decode(t, (int32_t[]){-1}, 1, false, &text, &bytes), MICA_E_INVALID, "id 0 is -1");
+  fails(mica_tokenizer_decode(t, (int32_t[]){0, 2}, 2, false, &text, &bytes), MICA_E_INVALID,
+        "no token has the id 2 (element 1");
+  fails(mica_tokenizer_decode(t, (int32_t[]){-1}, 1, false, &text, &bytes), MICA_E_INVALID,
+        "no token has the id -1 (element 0");
   expect_ids(t, "", "");
   expect_ids(t, "aa zz", "1 0");
   ck_ok(mica_tokenizer_decode(t, NULL, 0, false, &text, &bytes));
@@ -398,6 +400,13 @@ START_TEST(files_are_refused_in_sentences) {
      MICA_E_FORMAT, "pretokenizers is missing"},
     {"{\"pre_tokenizer\":{\"type\":\"UnicodeScripts\"},\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0}}}",
      MICA_E_UNSUPPORTED, "UnicodeScripts"},
+    {"{\"decoder\":{},\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0}}}", MICA_E_FORMAT,
+     "decoder: type is missing"},
+    {"{\"model\":{\"type\":5}}", MICA_E_FORMAT, "model: type is not a string"},
+    {"{\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":\"0\"}}}", MICA_E_FORMAT,
+     "vocab: the id of the token 'a' must be a whole number"},
+    {"{\"added_tokens\":[{\"content\":\"b\"}],\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0}}}", MICA_E_FORMAT,
+     "added_tokens: the token 'b' has no id"},
     {"{\"decoder\":{\"type\":\"CTC\"},\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0}}}", MICA_E_UNSUPPORTED,
      "decoder: CTC"},
     {"{\"post_processor\":{\"type\":\"BertProcessing\",\"sep\":[\"s\",7],\"cls\":[\"c\",0]},"

@@ -281,7 +281,7 @@ START_TEST(wrong_lines_are_named) {
               {"1,1,1,1,inf,5", "expected numbers"},
               {"1,1,1,1,1e10,5", "coordinates within 1e9"},
               {"5,1,1,1,5,5\n\n4,1,1,1,5,5\n5,2,1,1,5,5\n5,1,9,9,5,5\n",
-               "x.txt: line 5: frame 5 has the id 1 already, in line 1"}};
+               "x.txt: line 5: frame 5 already has a box with the id 1, in line 1"}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     mica_track_box *boxes = NULL;
     size_t count = 0;
@@ -345,7 +345,8 @@ START_TEST(wrong_tracks_are_refused) {
   refused(mica_track_evaluate(two, 2, &good, 1, 0, &s), "frame 4 has two true boxes with the id 1");
   refused(mica_track_evaluate(&good, 1, two, 2, 0, &s), "frame 4 has two found boxes with the id 1");
   other.id = -1;
-  refused(mica_track_evaluate(&good, 1, &other, 1, 0, &s), "a found box of frame 4 has no id of 0 or more");
+  refused(mica_track_evaluate(&good, 1, &other, 1, 0, &s),
+          "a found box of frame 4 has the id -1, but ids must be 0 or above");
   other = good, other.box[2] = 0;
   refused(mica_track_evaluate(&other, 1, &good, 1, 0, &s), "a true box of frame 4 must have sides");
   refused(mica_track_evaluate(&good, 1, &good, 1, 2, &s), "overlap must be 0 to 1, not 2");

@@ -26,6 +26,7 @@ static mica_status parse_one(const cJSON *item, mica_tokenizer *tokenizer) {
   const size_t bytes = strlen(text);
   const int32_t known = mica__vocab_find(&tokenizer->vocab, &tokenizer->vocab.model, text, bytes);
   if (known >= 0) id = known;
+  if (id < 0) return mica__fail(MICA_E_FORMAT, "the token '%.40s' has no id", text);
   MICA_TRY(mica__vocab_set(&tokenizer->vocab, id, text, bytes, true));
   if (id >= tokenizer->about_count) {
     const size_t count = (size_t)id + 1, room = 2 * count;
@@ -45,7 +46,8 @@ static mica_status parse_one(const cJSON *item, mica_tokenizer *tokenizer) {
   mica_status status =
       mica__normals_run(tokenizer->normals, tokenizer->normal_count, &search, text, bytes, buffers, &out);
   if (status == MICA_OK && out->length > MICA__LONGEST_TOKEN)
-    status = mica__fail(MICA_E_FORMAT, "the normal form has more than %d bytes", MICA__LONGEST_TOKEN);
+    status = mica__fail(MICA_E_FORMAT, "the token '%.40s' has more than %d bytes when it is normalised", text,
+                        MICA__LONGEST_TOKEN);
   if (status == MICA_OK && out->length)
     status = mica__trie_add(&tokenizer->added[1], out->data, out->length, (int32_t)id, true);
   mica__text_free(&buffers[0]);

@@ -320,7 +320,8 @@ mica_status mica__bpe_encode(const mica_tokenizer *tokenizer, mica__work *work, 
     const int32_t id = mica__vocab_find(&tokenizer->vocab, &tokenizer->vocab.model, text, bytes);
     if (id >= 0) return mica__encoding_add(out, id);
   }
-  if (bytes > INT32_MAX) return mica__fail(MICA_E_FORMAT, "a word has %zu bytes, more than can be encoded", bytes);
+  if (bytes > INT32_MAX)
+    return mica__fail(MICA_E_FORMAT, "a word of the text has %zu bytes, but may have at most %d", bytes, INT32_MAX);
   for (size_t at = 0, n; at < bytes; at += n) {
     mica__utf8_at(text + at, &n);
     MICA_TRY(add_character(&w, text + at, n, at == 0, at + n == bytes));

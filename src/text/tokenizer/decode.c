@@ -193,8 +193,9 @@ static mica_status collect(const mica_tokenizer *tokenizer, const int32_t *ids, 
   for (size_t i = 0; i < count; i++) {
     const mica__token *token = mica__vocab_at(&tokenizer->vocab, ids[i]);
     if (!token)
-      return mica__fail(MICA_E_INVALID, "id %zu is %d, which no token has; the ids of tokens are within 0 to %d", i,
-                        (int)ids[i], (int)tokenizer->vocab.size - 1);
+      return mica__fail(MICA_E_INVALID,
+                        "no token has the id %d (element %zu of the ids); the ids of tokens are within 0 to %d",
+                        (int)ids[i], i, (int)tokenizer->vocab.size - 1);
     if (token->special && skip_special) continue;
     if (!tokenizer->decodes && out->count) mica__text_add_bytes(&out->text, " ", 1);
     MICA_TRY(mica__pieces_add(out, token->text, token->length, 0));

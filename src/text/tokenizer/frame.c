@@ -41,7 +41,7 @@ static mica_status add_special(const cJSON *specials, const char *name, uint8_t 
   cJSON_ArrayForEach(item, list) {
     int64_t id = 0;
     if (count == MOST_PIECES) return mica__fail(MICA_E_FORMAT, "'%.40s' has more than %d ids", name, MOST_PIECES);
-    MICA_TRY(mica__json_whole(item, "an id", MICA__MOST_TOKENS - 1, &id));
+    MICA_TRY(mica__json_whole(item, "each id in special_tokens", MICA__MOST_TOKENS - 1, &id));
     if (!mica__vocab_at(&tokenizer->vocab, (int32_t)id))
       return mica__fail(MICA_E_FORMAT, "'%.40s' has the id %d, but there is no token with this id", name, (int)id);
     ids[count++] = (int32_t)id;
@@ -79,13 +79,16 @@ static mica_status parse_template(const cJSON *object, mica_tokenizer *tokenizer
   return parse_frame(object, "pair", tokenizer, &tokenizer->frames[1]);
 }
 
-/* Reads an end token: ["[SEP]", 3]. */
-static mica_status parse_end(const cJSON *object, const char *key, int32_t *id) {
+/* Reads an end token: ["[SEP]", 3]. `what` names its id in error messages. */
+static mica_status parse_end(const cJSON *object, const char *key, const char *what, const mica_tokenizer *tokenizer,
+                             int32_t *id) {
   const cJSON *list = NULL;
   int64_t number = 0;
   MICA_TRY(mica__json_list(object, key, &list));
-  MICA_TRY(mica__json_whole(cJSON_GetArrayItem(list, 1), key, MICA__MOST_TOKENS - 1, &number));
+  MICA_TRY(mica__json_whole(cJSON_GetArrayItem(list, 1), what, MICA__MOST_TOKENS - 1, &number));
   *id = (int32_t)number;
+  if (!mica__vocab_at(&tokenizer->vocab, *id))
+    return mica__fail(MICA_E_FORMAT, "%s has the id %d, but there is no token with this id", key, (int)*id);
   return MICA_OK;
 }
 
@@ -93,12 +96,9 @@ static mica_status parse_end(const cJSON *object, const char *key, int32_t *id) 
  * For RoBERTa, the template for two texts is "cls A sep sep B sep", and all types are 0. */
 static mica_status parse_ends(const cJSON *object, bool roberta, mica_tokenizer *tokenizer) {
   int32_t sep[2] = {0, 0}, cls = 0;
-  MICA_TRY(parse_end(object, "sep", &sep[0]));
-  MICA_TRY(parse_end(object, "cls", &cls));
+  MICA_TRY(parse_end(object, "sep", "the id in sep", tokenizer, &sep[0]));
+  MICA_TRY(parse_end(object, "cls", "the id in cls", tokenizer, &cls));
   sep[1] = sep[0];
-  if (!mica__vocab_at(&tokenizer->vocab, sep[0]) || !mica__vocab_at(&tokenizer->vocab, cls))
-    return mica__fail(MICA_E_FORMAT, "sep has the id %d and cls %d, but one of these ids has no token", (int)sep[0],
-                      (int)cls);
   for (int two = 0; two < 2; two++) {
     mica__frame *frame = &tokenizer->frames[two];
     MICA_TRY(add_piece(frame, -1, 0, &cls, 1));

@@ -206,12 +206,13 @@ static mica_status find_pre(const vocabulary *v, const struct pre **pre) {
   const mica_gguf_value *value = key(v, "pre");
   const mica_gguf_text name = value ? mica_gguf_text_at(value, 0) : (mica_gguf_text){"default", 7};
   mica__text known = {0};
+  if (name.length == 0) return mica__fail(MICA_E_FORMAT, "tokenizer.ggml.pre is empty or not a text");
   for (size_t i = 0; i < sizeof pres / sizeof *pres; i++)
     if (is_text(name, pres[i].name)) return *pre = &pres[i], MICA_OK;
   for (size_t i = 0; i < sizeof pres / sizeof *pres; i++) mica__text_addf(&known, "%s%s", i ? ", " : "", pres[i].name);
   const mica_status status =
       mica__fail(MICA_E_UNSUPPORTED, "tokenizer.ggml.pre is '%.*s', which is not supported; choose from %s",
-                 mica__text_shown(name.length), name.bytes ? name.bytes : "", known.data ? known.data : "");
+                 mica__text_shown(name.length), name.bytes, known.data ? known.data : "");
   mica__text_free(&known);
   return status;
 }
@@ -384,7 +385,8 @@ static mica_status write_sentencepiece(vocabulary *v) {
   int64_t unknown = -1;
   v->gemma = is_text(arch, "gemma") || is_text(arch, "gemma2") || is_text(arch, "gemma3");
   if (!v->scores && !v->merges)
-    return mica__fail(MICA_E_FORMAT, "tokenizer.ggml.scores is missing, and so is tokenizer.ggml.merges");
+    return mica__fail(MICA_E_FORMAT,
+                      "tokenizer.ggml.scores is missing, and so is tokenizer.ggml.merges; the file needs one of them");
   MICA_TRY(special_id(v, "unknown_token_id", &unknown));
   add_added_tokens(v);
   add_spaces(v, is_text(arch, "phi3"));

@@ -56,9 +56,10 @@ static const cJSON *step_of(const cJSON *step, const char *list, const char *typ
 /* --- tokens --- */
 
 static mica_status set_token(vocabulary *v, const char *text, const cJSON *id, int32_t type) {
-  const double number = cJSON_IsNumber(id) ? id->valuedouble : -1;
+  if (!cJSON_IsNumber(id)) return mica__fail(MICA_E_FORMAT, "%s: the token \"%.60s\" has no id", v->name, text);
+  const double number = id->valuedouble;
   if (!(number >= 0 && number < (double)v->count) || number != (double)(int64_t)number)
-    return mica__fail(MICA_E_FORMAT, "%s: the token \"%.60s\" has the id %g, but ids of the model are 0 to %zu",
+    return mica__fail(MICA_E_FORMAT, "%s: the token \"%.60s\" has the id %.0f, but the model's ids are 0 to %zu",
                       v->name, text, number, v->count - 1);
   const size_t i = (size_t)number;
   v->tokens[i] = (mica_gguf_text){text, strlen(text)};
@@ -214,7 +215,7 @@ static mica_status write_frame(vocabulary *v, mica_gguf_keys *keys) {
       text = true;
       continue;
     }
-    if (text ? end : begin) return refuse(v, "two tokens at one end of a text");
+    if (text ? end : begin) return refuse(v, "more than one special token before or after a text");
     MICA_TRY(add_special(v, keys, frame, one, text ? "eos" : "bos"));
     *(text ? &end : &begin) = true;
   }
@@ -229,7 +230,7 @@ static mica_status write_byte_level(vocabulary *v, mica_gguf_keys *keys) {
   const cJSON *level = step_of(pre, "pretokenizers", "ByteLevel"), *split = step_of(pre, "pretokenizers", "Split");
   const cJSON *digits = step_of(pre, "pretokenizers", "Digits");
   const cJSON *pattern = get(get(split, "pattern"), "Regex"), *flag = get(level, "use_regex");
-  if (is_true(level, "add_prefix_space")) return refuse(v, "a byte-level tokeniser that adds a space");
+  if (is_true(level, "add_prefix_space")) return refuse(v, "a byte-level tokeniser with add_prefix_space true");
   if (digits && !is_true(digits, "individual_digits")) return refuse(v, "Digits with individual_digits false");
   if (split && (!cJSON_IsString(pattern) || !is(split, "behavior", "Isolated") || is_true(split, "invert")))
     return refuse(v, "a Split that is inverted, not Isolated, or not by a regular expression");
@@ -237,10 +238,11 @@ static mica_status write_byte_level(vocabulary *v, mica_gguf_keys *keys) {
   if (!split && cJSON_IsFalse(flag)) return refuse(v, "a ByteLevel with use_regex false and no Split");
   const char *name =
       mica__gguf_pre(split ? pattern->valuestring : NULL, digits != NULL, is_true(v->model, "ignore_merges"));
+  const char *merges = !is_true(v->model, "ignore_merges") ? "" : digits ? " and ignore_merges" : " with ignore_merges";
   if (!name)
-    return mica__fail(MICA_E_UNSUPPORTED, "%s: GGUF has no name for the pattern of words \"%.200s\"%s%s", v->name,
-                      split ? pattern->valuestring : "", digits ? " with single digits" : "",
-                      is_true(v->model, "ignore_merges") ? " and ignore_merges" : "");
+    return mica__fail(MICA_E_UNSUPPORTED, "%s: GGUF has no name for %s%.200s%s%s%s", v->name,
+                      split ? "the pattern '" : "ByteLevel's own pattern", split ? pattern->valuestring : "",
+                      split ? "'" : "", digits ? " with single digits" : "", merges);
   MICA_TRY(mica_gguf_keys_add_text(keys, "tokenizer.ggml.model", "gpt2"));
   return mica_gguf_keys_add_text(keys, "tokenizer.ggml.pre", name);
 }
@@ -272,7 +274,10 @@ static mica_status write_all(vocabulary *v, mica_gguf_keys *keys) {
   v->bytes = is_true(v->model, "byte_fallback");
   const bool level = step_of(get(v->root, "pre_tokenizer"), "pretokenizers", "ByteLevel") != NULL;
   if (!is(v->model, "type", "BPE") || !cJSON_IsObject(get(v->model, "vocab")) || level == v->bytes)
-    return refuse(v, "a tokeniser other than BPE with a vocab, which is byte-level or has byte tokens, but not both");
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "%s: the tokeniser cannot be written to a GGUF file: it must be BPE, and either be byte-level or "
+                      "have byte tokens (byte_fallback), but not both",
+                      v->name);
   v->tokens = calloc(v->count, sizeof *v->tokens);
   v->types = calloc(v->count, sizeof *v->types);
   if (!v->tokens || !v->types) return mica__fail_nomem(v->name);

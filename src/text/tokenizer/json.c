@@ -9,11 +9,6 @@ const cJSON *mica__json_member(const cJSON *object, const char *key) {
   return item && !cJSON_IsNull(item) ? item : NULL;
 }
 
-const char *mica__json_type(const cJSON *object) {
-  const cJSON *type = mica__json_member(object, "type");
-  return cJSON_IsString(type) ? type->valuestring : "?";
-}
-
 mica_status mica__json_text(const cJSON *object, const char *key, bool needed, const char **text) {
   const cJSON *item = mica__json_member(object, key);
   if (!item && !needed) return MICA_OK;
@@ -57,9 +52,10 @@ typedef struct steps {
 } steps;
 
 static mica_status walk(steps *s, const cJSON *object, int depth) {
-  const char *type = mica__json_type(object);
+  const char *type = NULL;
   const cJSON *list = NULL, *item = NULL;
   if (!cJSON_IsObject(object)) return mica__fail(MICA_E_FORMAT, "a step must be a JSON object");
+  MICA_TRY(mica__json_text(object, "type", true, &type));
   if (strcmp(type, "Sequence") != 0) {
     if (++s->count > MICA__MOST_STEPS)
       return mica__fail(MICA_E_FORMAT, "there are more than %d steps", MICA__MOST_STEPS);

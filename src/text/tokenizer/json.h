@@ -15,8 +15,6 @@
 
 /* NULL if the member is absent or null, or the object is NULL. */
 const cJSON *mica__json_member(const cJSON *object, const char *key);
-/* The object's "type"; "?" if it has none. */
-const char *mica__json_type(const cJSON *object);
 /* Reads a text. If the member is absent or null, the call fails if the member is `needed`; else *text does not
  * change. */
 mica_status mica__json_text(const cJSON *object, const char *key, bool needed, const char **text);

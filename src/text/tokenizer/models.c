@@ -112,7 +112,9 @@ static mica_status parse_words(const cJSON *object, mica_tokenizer *tokenizer) {
   int64_t id = 0;
   if (!cJSON_IsObject(words)) return mica__fail(MICA_E_FORMAT, "vocab must be an object that gives each token an id");
   cJSON_ArrayForEach(item, words) {
-    MICA_TRY(mica__json_whole(item, item->string, MICA__MOST_TOKENS - 1, &id));
+    if (mica__json_whole(item, "an id", MICA__MOST_TOKENS - 1, &id) != MICA_OK)
+      return mica__fail(MICA_E_FORMAT, "vocab: the id of the token '%.40s' must be a whole number from 0 to %d",
+                        item->string, MICA__MOST_TOKENS - 1);
     MICA_TRY(mica__vocab_set(&tokenizer->vocab, id, item->string, strlen(item->string), false));
   }
   return MICA_OK;
@@ -207,7 +209,8 @@ static mica_status parse_unigram(const cJSON *object, mica_tokenizer *tokenizer)
   MICA_TRY(parse_scores(object, tokenizer));
   MICA_TRY(mica__json_integer(object, "unk_id", MICA__MOST_TOKENS, &unk));
   if (unk >= tokenizer->vocab.size)
-    return mica__fail(MICA_E_FORMAT, "unk_id must be less than the number of tokens in vocab");
+    return mica__fail(MICA_E_FORMAT, "unk_id is %lld, but must be less than the number of tokens in vocab, %d",
+                      (long long)unk, (int)tokenizer->vocab.size);
   model->unk = (int32_t)unk;
   MICA_TRY(mica__json_bool(object, "byte_fallback", &model->byte_fallback));
   if (model->byte_fallback) find_bytes(tokenizer);
@@ -220,9 +223,8 @@ static const struct row {
 } rows[] = {
     {"BPE", parse_bpe}, {"WordPiece", parse_wordpiece}, {"Unigram", parse_unigram}, {"WordLevel", parse_wordlevel}};
 
-/* Older files do not name the model's type; their members show it. */
+/* The model's type if the file does not name it, as older files do not; the members show it. */
 static const char *type_of(const cJSON *object) {
-  if (mica__json_member(object, "type")) return mica__json_type(object);
   if (mica__json_member(object, "merges")) return "BPE";
   if (cJSON_IsArray(mica__json_member(object, "vocab"))) return "Unigram";
   return mica__json_member(object, "max_input_chars_per_word") ? "WordPiece" : "WordLevel";
@@ -232,6 +234,8 @@ mica_status mica__model_parse(const cJSON *object, mica_tokenizer *tokenizer) {
   if (!cJSON_IsObject(object))
     return mica__fail(MICA_E_FORMAT, "model is missing or not an object, so this is not a tokenizer.json");
   const char *type = type_of(object);
+  const mica_status known = mica__json_text(object, "type", false, &type);
+  if (known != MICA_OK) return mica__fail_in(known, "model");
   tokenizer->model.unk = -1;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     if (strcmp(rows[i].type, type) != 0) continue;

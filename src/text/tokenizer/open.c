@@ -34,7 +34,9 @@ static mica_status check_escapes(const char *json) {
     const char *c = at;
     while (c > json && c[-1] == '\\') c--;
     if ((at - c) % 2 == 0)
-      return mica__fail(MICA_E_UNSUPPORTED, "byte %" PRIdPTR " is the character U+0000, which tokens cannot have",
+      return mica__fail(MICA_E_UNSUPPORTED,
+                        "byte %" PRIdPTR
+                        ": the escape \\u0000 is not supported: tokens cannot have the character U+0000",
                         (intptr_t)(at - json));
   }
   return MICA_OK;

@@ -172,7 +172,7 @@ void mica__search_free(mica__search *search) { (void)search; }
 #endif
 
 mica_status mica__pattern_create(const char *text, bool literal, mica__pattern **out) {
-  if (literal && !*text) return mica__fail(MICA_E_FORMAT, "a pattern must not be empty");
+  if (literal && !*text) return mica__fail(MICA_E_FORMAT, "the pattern or delimiter must not be empty");
   mica__pattern *pattern = calloc(1, sizeof *pattern);
   if (!pattern) return mica__fail_nomem("a pattern");
   mica_status status = MICA_OK;

@@ -109,13 +109,14 @@ static mica_status check(const mica__charsmap *map) {
 }
 
 static mica_status fill(mica__charsmap *map, const uint8_t *data, size_t bytes) {
-  const size_t trie = bytes >= 4 ? word_at(data) : 0;
+  if (bytes < 8)
+    return mica__fail(MICA_E_FORMAT, "precompiled_charsmap has %zu bytes, but must have at least 8", bytes);
+  const size_t trie = word_at(data);
   if (trie < 4 || trie % 4 || trie > bytes - 4)
     return mica__fail(
         MICA_E_FORMAT,
-        "precompiled_charsmap: the size of the trie is %zu bytes, but must be a multiple of 4, at least 4, "
-        "and at most 4 less than the map's %zu bytes",
-        trie, bytes);
+        "precompiled_charsmap: the size of the trie is %zu bytes, but must be a multiple of 4 from 4 to %zu", trie,
+        bytes - 4);
   map->unit_count = trie / 4;
   map->text_bytes = bytes - 4 - trie;
   map->units = malloc(trie);
@@ -125,7 +126,7 @@ static mica_status fill(mica__charsmap *map, const uint8_t *data, size_t bytes) 
   memcpy(map->texts, data + 4 + trie, map->text_bytes);
   map->texts[map->text_bytes] = '\0';
   if (mica__utf8_prefix(map->texts, map->text_bytes) < map->text_bytes)
-    return mica__fail(MICA_E_FORMAT, "precompiled_charsmap: its texts are not UTF-8");
+    return mica__fail(MICA_E_FORMAT, "precompiled_charsmap: the replacement texts are not UTF-8");
   return check(map);
 }
 

@@ -37,18 +37,17 @@ void mica_text_stream_destroy(mica_text_stream *stream) {
 }
 
 static mica_status copy_stops(mica_text_stream *s, const char *const *stops, size_t count) {
-  if (count > MOST_STOPS || (count && !stops))
-    return mica__fail(MICA_E_INVALID,
-                      "a text stream: stops must not be NULL, and their number (%zu) must be at most %d", count,
-                      MOST_STOPS);
+  if (count > MOST_STOPS)
+    return mica__fail(MICA_E_INVALID, "stop_count is %zu, but may be at most %d", count, MOST_STOPS);
+  if (count && !stops) return mica__fail(MICA_E_INVALID, "stops is NULL, but stop_count is %zu", count);
   s->stops = calloc(count + 1, sizeof(*s->stops));
   s->stop_bytes = calloc(count + 1, sizeof *s->stop_bytes);
   if (!s->stops || !s->stop_bytes) return mica__fail_nomem("a text stream");
   for (size_t i = 0; i < count; i++) {
-    const size_t bytes = stops[i] ? strlen(stops[i]) : 0;
+    if (!stops[i]) return mica__fail(MICA_E_INVALID, "stops[%zu] is NULL", i);
+    const size_t bytes = strlen(stops[i]);
     if (bytes == 0 || bytes > LONGEST_STOP)
-      return mica__fail(MICA_E_INVALID, "stop %zu of a text stream has %zu bytes, but must have 1 to %d", i, bytes,
-                        LONGEST_STOP);
+      return mica__fail(MICA_E_INVALID, "stops[%zu] has %zu bytes, but must have 1 to %d", i, bytes, LONGEST_STOP);
     s->stops[i] = mica__strdup(stops[i]);
     s->stop_bytes[i] = bytes;
     s->stop_count = i + 1;

@@ -287,8 +287,12 @@ static mica_status complete(const mica_tokenizer_config *given, mica_tokenizer_c
     return mica__fail(MICA_E_INVALID,
                       "mica_tokenizer_train: size (%d) must be 0 to %d, and min_frequency (%d) 0 or above",
                       (int)config->size, MICA__MOST_TOKENS, (int)config->min_frequency);
-  if (config->special_count > MOST_SPECIAL || (config->special_count && !config->special))
-    return mica__fail(MICA_E_INVALID, "mica_tokenizer_train: special is NULL or has more than %d tokens", MOST_SPECIAL);
+  if (config->special_count > MOST_SPECIAL)
+    return mica__fail(MICA_E_INVALID, "mica_tokenizer_train: special_count is %zu, but may be at most %d",
+                      config->special_count, MOST_SPECIAL);
+  if (config->special_count && !config->special)
+    return mica__fail(MICA_E_INVALID, "mica_tokenizer_train: special is NULL, but special_count is %zu",
+                      config->special_count);
   if (config->size == 0) config->size = USUAL_SIZE;
   if (config->min_frequency == 0) config->min_frequency = USUAL_FREQUENCY;
   const bool bert = config->kind == MICA_TOKENIZER_KIND_WORDPIECE;

@@ -82,7 +82,8 @@ static mica_status change(state *s, int32_t left, int32_t right, int64_t by, siz
   if (2 * (s->pair_count + 1) > s->slot_count) MICA_TRY(grow_slots(s));
   const size_t slot = slot_of(s, key);
   if (s->slots[slot] < 0) {
-    if (s->pair_count >= INT32_MAX) return mica__fail(MICA_E_NOMEM, "there are too many pairs");
+    if (s->pair_count >= INT32_MAX)
+      return mica__fail(MICA_E_NOMEM, "the texts have more than %d different pairs of tokens", INT32_MAX);
     MICA_TRY(mica__reserve(&s->pairs, &s->pair_room, s->pair_count + 1, sizeof *s->pairs));
     s->slots[slot] = (int32_t)s->pair_count;
     s->pairs[s->pair_count++] = (pair){.key = key};
@@ -272,7 +273,8 @@ mica_status mica__train_bpe(mica__training *training, const char *prefix) {
   if (status == MICA_OK && training->vocab.size > training->config.size)
     status =
         mica__fail(MICA_E_INVALID,
-                   "the vocabulary's size is %d, but must be at least %d, the number of special tokens and characters",
+                   "the vocabulary's size is %d, but must be at least %d: the special tokens, the characters, and the "
+                   "characters with '##'",
                    (int)training->config.size, (int)training->vocab.size);
   for (uint32_t number = 0; status == MICA_OK && s.heap_count && training->vocab.size < training->config.size;) {
     const best top = pop(&s);

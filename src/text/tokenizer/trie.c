@@ -56,7 +56,10 @@ mica_status mica__trie_add(mica__trie *trie, const char *text, size_t length, in
     const uint8_t byte = (uint8_t)text[i];
     uint32_t next = mica__trie_next(trie, node, byte);
     if (next == 0) {
-      if (trie->nodes >= MOST_NODES) return mica__fail(MICA_E_FORMAT, "the tokens have too many bytes altogether");
+      if (trie->nodes >= MOST_NODES)
+        return mica__fail(MICA_E_FORMAT,
+                          "the tokens are too many or too long: they have more than %u different beginnings",
+                          MOST_NODES - 1);
       next = trie->nodes++;
       trie->values[next] = -1;
       const uint32_t key = node << 8 | byte;

@@ -31,7 +31,9 @@ static mica_status find_best(const mica_tokenizer *tokenizer, const char *text, 
     }
     if (single) continue;
     if (model->unk < 0)
-      return mica__fail(MICA_E_FORMAT, "a character is unknown, but the tokeniser has no token for unknown characters");
+      return mica__fail(MICA_E_FORMAT,
+                        "the character '%.*s' has no token, and the tokeniser has no token for unknown characters",
+                        (int)n, text + at);
     offer(best, at + n, best[at].score + model->least - UNKNOWN_PENALTY, at, model->unk);
   }
   return MICA_OK;

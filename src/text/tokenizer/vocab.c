@@ -96,8 +96,8 @@ mica_status mica__vocab_set(mica__vocab *vocab, int64_t id, const char *text, si
     return mica__fail(MICA_E_FORMAT, "the token '%.40s' has the id %" PRId64 ", but ids must be 0 to %d", text, id,
                       MICA__MOST_TOKENS - 1);
   if (length > MICA__LONGEST_TOKEN)
-    return mica__fail(MICA_E_FORMAT, "the token %" PRId64 " has %zu bytes, more than %d", id, length,
-                      MICA__LONGEST_TOKEN);
+    return mica__fail(MICA_E_FORMAT, "the token with the id %" PRId64 " has %zu bytes, but may have at most %d", id,
+                      length, MICA__LONGEST_TOKEN);
   if (2 * (table->count + 1) > table->size) MICA_TRY(grow_table(table));
   MICA_TRY(grow_tokens(vocab, (int32_t)id));
   mica__token *token = &vocab->tokens[id];
