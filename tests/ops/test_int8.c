@@ -2,6 +2,7 @@
  *
  * Products of bytes in graphs, to the bit: integer kernels are found where they should be (by the names in the
  * profile), sums wrap, extreme values, zero points, values that several products share. */
+#include "ops/quant/int8.h"
 #include "ops/select/choice.h"
 #include "runtime/host_cpu.h"
 #include "runtime/tuning.h"
@@ -439,8 +440,52 @@ START_TEST(pooled_bytes_stay_bytes) {
 }
 END_TEST
 
+/* Problems that differ in a size or a type have different keys, so that none gets the choice of another. */
+START_TEST(keys_have_all_sizes) {
+  mica_tensor *i8 = NULL, *u8 = NULL;
+  char key[MICA__TUNING_TEXT], other[MICA__TUNING_TEXT];
+  ck_ok(mica_tensor_create(test_engine(), MICA_I8, MICA_SHAPE(1), &i8));
+  ck_ok(mica_tensor_create(test_engine(), MICA_U8, MICA_SHAPE(1), &u8));
+  mica__int8 conv = {.conv = true, .in = {i8, i8}, .batches = 1, .row_batches = 1, .m = 1, .depth = 1};
+  mica__int8 matrix = {.in = {i8, i8}, .batches = 1, .row_batches = 1, .m = 1, .n = 1, .depth = 1};
+  const mica__conv_dims *d = &conv.dims;
+  const int64_t *const sizes[] = {&d->n,     &d->groups, &d->c,     &d->k,  d->in,
+                                  d->filter, d->out,     d->stride, d->pad, d->dilation};
+  mica__int8_key(&conv, key);
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    for (int axis = 0; axis < (i < 4 ? 1 : 3); axis++) {
+      int64_t *size = (int64_t *)sizes[i] + axis;
+      *size += 7;
+      mica__int8_key(&conv, other);
+      ck_assert_str_ne(key, other);
+      *size -= 7;
+    }
+  conv.in[_i] = u8;
+  mica__int8_key(&conv, other);
+  ck_assert_str_ne(key, other);
+  mica__int8_key(&matrix, key);
+  ck_assert_str_ne(key, other);
+  int64_t *const numbers[] = {&matrix.m, &matrix.n, &matrix.depth, &matrix.batches};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    *numbers[i] += 7;
+    mica__int8_key(&matrix, other);
+    ck_assert_str_ne(key, other);
+    *numbers[i] -= 7;
+  }
+  matrix.transposed = true;
+  mica__int8_key(&matrix, other);
+  ck_assert_str_ne(key, other);
+  matrix.transposed = false;
+  matrix.in[_i] = u8;
+  mica__int8_key(&matrix, other);
+  ck_assert_str_ne(key, other);
+  mica_tensor_destroy(i8);
+  mica_tensor_destroy(u8);
+}
+END_TEST
+
 TESTS(DEVICE, setup, teardown, LOOP(sums_are_exact, 0, 8), sums_wrap, LOOP(pairs_do_not_saturate, 0, 4),
       LOOP(many_channels_of_three_by_three, 0, 3), LOOP(wide_padding_of_three_by_three, 0, 7),
       LOOP(winograd_heeds_the_quarantine, 0, 3), LOOP(sums_keep_their_activation, 0, 2), convolutions_are_found,
       LOOP(residuals_are_found, 0, 3), layers_are_found, LOOP(pooled_bytes_stay_bytes, 0, 4),
-      LOOP(weights_stay_as_they_are_stored, 0, 9))
+      LOOP(weights_stay_as_they_are_stored, 0, 9), LOOP(keys_have_all_sizes, 0, 2))

@@ -108,6 +108,8 @@ mica_status mica__conv_run(const mica__exec *exec, mica__conv_pass pass, unsigne
 
 /* The key under which tuning results are stored. */
 void mica__conv_key(const mica__conv *conv, char key[MICA__TUNING_TEXT]);
+/* Writes a key that consists of the problem's name and all sizes of the convolution. */
+void mica__conv_dims_key(const mica__conv_dims *dims, const char *problem, char key[MICA__TUNING_TEXT]);
 /* Writes "conv " and the problem in the syntax of mica_tuner_create. False if this cannot express it, because f32
  * may be rounded to tf32, or if the text is too long. */
 bool mica__conv_tuner_problem(const mica__conv *conv, char problem[MICA__TUNING_TEXT]);

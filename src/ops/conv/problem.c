@@ -252,12 +252,9 @@ mica_status mica__conv_problem(mica_queue *queue, mica__conv_pass pass, const mi
   return mica__conv_problem_last(queue, pass, 0, config, x, w, y, epilogue, conv);
 }
 
-void mica__conv_key(const mica__conv *conv, char key[MICA__TUNING_TEXT]) {
-  static const char *const passes[] = {"fwd", "bwd_data", "bwd_filter"};
-  const mica__conv_dims *d = &conv->dims;
-  int at = snprintf(key, MICA__TUNING_TEXT, "conv %s %s n%" PRId64 " g%" PRId64 " c%" PRId64 " k%" PRId64,
-                    passes[conv->pass], conv->allow_tf32 ? "tf32" : mica_dtype_name(conv->dtype), d->n, d->groups, d->c,
-                    d->k);
+void mica__conv_dims_key(const mica__conv_dims *d, const char *problem, char key[MICA__TUNING_TEXT]) {
+  int at = snprintf(key, MICA__TUNING_TEXT, "%s n%" PRId64 " g%" PRId64 " c%" PRId64 " k%" PRId64, problem, d->n,
+                    d->groups, d->c, d->k);
   const struct {
     char letter;
     const int64_t *values;
@@ -265,6 +262,14 @@ void mica__conv_key(const mica__conv *conv, char key[MICA__TUNING_TEXT]) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows && at < MICA__TUNING_TEXT; i++)
     at += snprintf(key + at, (size_t)(MICA__TUNING_TEXT - at), " %c%" PRId64 "x%" PRId64 "x%" PRId64, rows[i].letter,
                    rows[i].values[0], rows[i].values[1], rows[i].values[2]);
+}
+
+void mica__conv_key(const mica__conv *conv, char key[MICA__TUNING_TEXT]) {
+  static const char *const passes[] = {"fwd", "bwd_data", "bwd_filter"};
+  char problem[64];
+  snprintf(problem, sizeof problem, "conv %s %s", passes[conv->pass],
+           conv->allow_tf32 ? "tf32" : mica_dtype_name(conv->dtype));
+  mica__conv_dims_key(&conv->dims, problem, key);
 }
 
 MICA__FIELDS(size_fields, CONV_SIZE);

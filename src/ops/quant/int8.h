@@ -149,6 +149,8 @@ extern const mica__impl *const mica__int8_impls[];
 extern const mica__impl mica__int8_filters;  /* filters.c */
 extern const mica__impl mica__int8_winograd; /* winograd.c */
 mica_status mica__int8_product(const mica__int8 *p);
+/* The key under which tuning results are stored. It has all sizes and the types of both operands. */
+void mica__int8_key(const mica__int8 *p, char key[MICA__TUNING_TEXT]);
 bool mica__int8_is_depthwise(const mica__int8 *p);
 mica_status mica__int8_depthwise(const mica__int8 *p);
 extern const mica__kernel_desc mica__int8_pack_kernel, mica__int8_image_kernel, mica__int8_cpu_kernel,

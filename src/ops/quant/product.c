@@ -504,9 +504,20 @@ static bool runs_on_cpu(const mica__int8 *p) {
 
 bool mica__int8_product_adds(const mica__int8 *p) { return p->conv && runs_on_cpu(p); }
 
+void mica__int8_key(const mica__int8 *p, char key[MICA__TUNING_TEXT]) {
+  const char *first = mica_dtype_name(mica_tensor_dtype(p->in[MICA__INT8_FIRST]));
+  const char *second = mica_dtype_name(mica_tensor_dtype(p->in[MICA__INT8_SECOND]));
+  char problem[64];
+  snprintf(problem, sizeof problem, "int8 %s %s*%s", p->conv ? "conv" : "matmul", first, second);
+  if (p->conv)
+    mica__conv_dims_key(&p->dims, problem, key);
+  else
+    snprintf(key, MICA__TUNING_TEXT, "%s m%" PRId64 " n%" PRId64 " k%" PRId64 " %s b%" PRId64, problem, p->m, p->n,
+             p->depth, p->transposed ? "nt" : "nn", p->batches);
+}
+
 mica_status mica__int8_product(const mica__int8 *p) {
   char key[MICA__TUNING_TEXT];
-  snprintf(key, sizeof key, "int8 m%" PRId64 " n%" PRId64 " k%" PRId64 " b%" PRId64 "%s", p->m, p->n, p->depth,
-           p->batches, p->conv ? " conv" : "");
+  mica__int8_key(p, key);
   return mica__exec_choose(p->exec, mica__int8_impls, p, key);
 }
