@@ -101,7 +101,7 @@ mkdir "$work/twice"
 cp "$work/club/edges.csv" "$work/twice"
 printf 'node,label\np1,odd\np2,even\np1,even\n' >"$work/twice/train.csv"
 run train --task graph --data "$work/twice" --epochs 1 --out "$work/no"
-ends 1 '*' "*line 4: an earlier line gives another answer to node 'p1'"
+ends 1 '*' "*line 4: an earlier line gives another class to node 'p1'"
 # shellcheck disable=SC2086
 run train --task graph --data "$work/pairs" $how --epochs 2 --out "$work/p"
 ends 0 '*' '*'
@@ -142,7 +142,7 @@ run train --task graph --data "$work/many" --out "$work/x"
 ends 1 '' "*an edge joins nodes of two graphs; its second node is '9'*"
 printf '999999,1\n' >>"$work/many/nodes.csv"
 run train --task graph --data "$work/many" --out "$work/x"
-ends 1 '' "*the rows of a graph must follow each other, but there are earlier ones of '1'*"
+ends 1 '' "*the rows of a graph must follow each other, but other graphs come between the rows of '1'*"
 printf 'node\n1\n' >"$work/many/nodes.csv"
 run train --task graph --data "$work/many" --out "$work/x"
 ends 1 '' '*the second column must be called graph*'

@@ -311,7 +311,7 @@ START_TEST(npy_files_that_are_wrong) {
   write_npy("x1.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (9223372036854775807, 4), }", x, 48);
   refuse("x1.npy", NULL, MICA_E_FORMAT, "truncated");
   write_npy("inputs.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }", x, sizeof x);
-  refuse("inputs.npy", NULL, MICA_E_FORMAT, "no file of labels");
+  refuse("inputs.npy", NULL, MICA_E_FORMAT, "does not tell which file holds the labels; name the files x...");
 }
 END_TEST
 

@@ -68,9 +68,9 @@ START_TEST(refuses) {
       {"user,item,rating\na,b,3\n?,b,3\n", "line 3, column 1: the user is missing"},
       {"user,item,rating\na,b,\n", "line 2, column 3: the rating is missing"},
       {"user,item,rating\na,b,good\n", "line 2, column 3: the rating is not a number"},
-      {"user,item,rating\na,b\n", "line 2 has 2 columns: the rating is missing"},
+      {"user,item,rating\na,b\n", "line 2: the rating is missing; cells in the line: 2"},
       {"user,item,time\na,b,soon\n", "line 2, column 3: the time must be a number or a date"},
-      {"user,item\na,b\nc,b\na,b\n", "line 4: user 'a' and item 'b' came together in line 2"},
+      {"user,item\na,b\nc,b\na,b\n", "line 4: the pair of user 'a' and item 'b' is already in line 2"},
   };
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     mica__interactions *x = NULL;

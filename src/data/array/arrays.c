@@ -202,9 +202,9 @@ static mica_status labels_of(const char *path, bool npy, char **labels) {
   }
   if (!renamed) {
     free(name);
-    return mica__fail(MICA_E_FORMAT, "%s holds inputs, but there is no file of labels beside it; name the files so: %s",
-                      path,
-                      npy ? "x... for inputs, y... for labels" : "...images... for inputs, ...labels... for labels");
+    return mica__fail(
+        MICA_E_FORMAT, "%s holds inputs, but its name does not tell which file holds the labels; name the files %s",
+        path, npy ? "x... (inputs) and y... (labels)" : "...images... (inputs) and ...labels... (labels)");
   }
   *labels = name;
   return MICA_OK;

@@ -54,7 +54,7 @@ static mica_status check_classes(const mica__node_graph *graph, const mica_datas
   for (uint64_t i = 0; status == MICA_OK && i < count; i++) {
     uint64_t *of_node = &first[vertex[i]];
     if (*of_node && mica_dataset_label(data, i) != mica_dataset_label(data, *of_node - 1))
-      status = refuse(data, i, "an earlier line gives another answer to node", graph->names[vertex[i]]);
+      status = refuse(data, i, "an earlier line gives another class to node", graph->names[vertex[i]]);
     if (!*of_node) *of_node = i + 1;
   }
   free(first);

@@ -81,7 +81,7 @@ static mica_status add_to_group(reading *to, const mica__records *r) {
   if (!*name)
     status = fail_at(r, "a graph has no name:", cell);
   else if (found >= 0 && found != last)
-    status = fail_at(r, "the rows of a graph must follow each other, but there are earlier ones of", cell);
+    status = fail_at(r, "the rows of a graph must follow each other, but other graphs come between the rows of", cell);
   if (status != MICA_OK || found >= 0) {
     free(name);
   } else {
@@ -129,7 +129,7 @@ static mica_status read_nodes(mica__records *r, void *user) {
     char *name = NULL;
     int32_t number = -1;
     if (r->count != columns)
-      return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, the first line has %zu", r->name, r->line,
+      return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, but the first line has %zu", r->name, r->line,
                         r->count, columns);
     MICA_TRY(find(to->graph, r->cells[0], &name, &number));
     if (number >= 0 || !*name) {
@@ -210,7 +210,7 @@ static mica_status read_edges(mica__records *r, void *user) {
   MICA_TRY(mica__records_next(r, &found));
   while (found) {
     if (r->count != columns)
-      return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, the first line has %zu", r->name, r->line,
+      return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, but the first line has %zu", r->name, r->line,
                         r->count, columns);
     if (to->count == to->edge_capacity) {
       if (to->count > SIZE_MAX / 64) return mica__fail_nomem("edges");

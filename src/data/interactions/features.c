@@ -133,12 +133,12 @@ static mica_status check_width(const reader *r) {
   for (size_t k = 0; k < r->f->count; k++) {
     const mica__feature *one = &r->f->list[k];
     if (one->side == r->side && one->at >= records->count)
-      return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns: the column '%s' is missing", records->name,
-                        records->line, records->count, one->name);
+      return mica__fail(MICA_E_FORMAT, "%s line %zu: the column '%s' is missing; cells in the line: %zu", records->name,
+                        records->line, one->name, records->count);
   }
   if (r->config->key != SIZE_MAX && r->config->key >= records->count)
-    return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns: the id is missing", records->name, records->line,
-                      records->count);
+    return mica__fail(MICA_E_FORMAT, "%s line %zu: the id is missing; cells in the line: %zu", records->name,
+                      records->line, records->count);
   return MICA_OK;
 }
 
@@ -151,7 +151,8 @@ static mica_status look(reader *r) {
     MICA_TRY(mica__records_next(r->records, &found));
     if (!found) return MICA_OK;
     MICA_TRY(check_width(r));
-    if (r->f->rows[r->side]++ == INT32_MAX - 1) return mica__fail(MICA_E_OVERFLOW, "%s is too long", r->records->name);
+    if (r->f->rows[r->side]++ == INT32_MAX - 1)
+      return mica__fail(MICA_E_OVERFLOW, "%s has more than 2^31 - 2 rows", r->records->name);
     for (size_t k = 0; k < r->f->count; k++) {
       mica__feature *one = &r->f->list[k];
       if (one->side != r->side || one->several) continue;

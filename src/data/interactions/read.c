@@ -4,6 +4,7 @@
 #include "data/interactions/interactions.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
@@ -61,7 +62,7 @@ static mica_status find_column(table *t, int k, const char *asked) {
       if (!strcmp(t->text, usual[k][n])) t->at[k] = i;
   }
   if (asked && t->at[k] == SIZE_MAX)
-    return mica__fail(MICA_E_FORMAT, "%s line %zu: there is no column '%s', but %s-column names it", r->name, r->line,
+    return mica__fail(MICA_E_FORMAT, "%s line %zu: there is no column '%s', which --%s-column names", r->name, r->line,
                       asked, what[k]);
   return MICA_OK;
 }
@@ -125,8 +126,8 @@ static mica_status add_line(table *t, mica__interactions *x) {
   const mica__records *r = t->records;
   for (int k = 0; k < COLUMNS; k++)
     if (t->at[k] != SIZE_MAX && t->at[k] >= r->count)
-      return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns: the %s is missing", r->name, r->line, r->count,
-                        what[k]);
+      return mica__fail(MICA_E_FORMAT, "%s line %zu: the %s is missing; cells in the line: %zu", r->name, r->line,
+                        what[k], r->count);
   if (x->count == INT32_MAX) return mica__fail(MICA_E_OVERFLOW, "%s has 2^31 lines or more", r->name);
   if (x->count == x->capacity) {
     const size_t capacity = x->capacity ? x->capacity + x->capacity / 2 : 4096;
@@ -173,8 +174,8 @@ static mica_status check_pairs(const char *name, mica__interactions *x, bool las
     dropped[pairs[i - 1].index] = true;
     if (!last)
       status = mica__fail(MICA_E_FORMAT,
-                          "%s line %zu: user '%s' and item '%s' came together in line %zu already; --duplicates last "
-                          "keeps the last of them",
+                          "%s line %zu: the pair of user '%s' and item '%s' is already in line %zu; --duplicates last "
+                          "keeps the last line of each pair",
                           name, second->line, x->users.names[second->user - 1], x->items.names[second->item - 1],
                           first->line);
   }
@@ -260,7 +261,7 @@ static mica_status walk_colons(const char *path, read_fn *each, void *user) {
 static mica_status walk(const char *path, read_fn *each, void *user) {
   if (mica__lines_between(path) == MICA__BETWEEN_COLONS) return walk_colons(path, each, user);
   const int file = open(path, O_RDONLY);
-  if (file < 0) return mica__fail(MICA_E_NOT_FOUND, "%s: there is no such file, or it cannot be read", path);
+  if (file < 0) return mica__fail(MICA_E_NOT_FOUND, "cannot read %s: %s", path, strerror(errno));
   mica__records records = mica__records_of(path, file);
   mica_status status = each(user, &records);
   mica__records_free(&records);
@@ -365,8 +366,7 @@ mica_status mica__interactions_open(const char *path, const mica__interactions_c
   reading r = {.config = config, .out = out, .each = each, .user = user};
   struct stat about;
   mica__text file = {0};
-  if (stat(path, &about) != 0)
-    return mica__fail(MICA_E_NOT_FOUND, "%s: there is no such file or folder, or it cannot be read", path);
+  if (stat(path, &about) != 0) return mica__fail(MICA_E_NOT_FOUND, "cannot read %s: %s", path, strerror(errno));
   if (!S_ISDIR(about.st_mode)) return walk(path, read_interactions, &r);
   if (!mica__file_find(path, names, &file)) {
     mica__text_free(&file);

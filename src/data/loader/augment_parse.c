@@ -65,7 +65,7 @@ static mica_status parse_one(const char *text, size_t n, mica_augment_config *co
       return fail_value(text, n, "a number from 0 to 1000000, as in " #field "=" #usual);                              \
     if (equals && KIND_OF(type) == WHOLE && value != floor(value)) return fail_value(text, n, "a whole number");       \
     if (equals && KIND_OF(type) == SWITCH && value != 0 && value != 1) return fail_value(text, n, "0 or 1");           \
-    if (*seen & bit) return mica__fail(MICA_E_INVALID, "the augmentation " #field " is there twice");                  \
+    if (*seen & bit) return mica__fail(MICA_E_INVALID, "the augmentation " #field " is given twice");                  \
     *seen |= bit;                                                                                                      \
     config->field = (type)(equals ? value : usual);                                                                    \
     return MICA_OK;                                                                                                    \
@@ -77,7 +77,7 @@ static mica_status parse_one(const char *text, size_t n, mica_augment_config *co
 }
 
 mica_status mica_augment_parse(const char *text, mica_augment_config *config) {
-  if (!text || !config) return mica__fail(MICA_E_INVALID, "mica_augment_parse: a pointer is NULL");
+  if (!text || !config) return mica__fail(MICA_E_INVALID, "mica_augment_parse: text or config is NULL");
   mica_augment_config parsed = {0};
   uint32_t seen = 0;
   while (strcmp(text, "none") && *text) {

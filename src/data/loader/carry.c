@@ -74,10 +74,10 @@ static mica_status normalise(mica_loader *loader, mica__carried *c, const mica_c
   }
   for (int64_t i = 0; i < channels; i++)
     if (!(c->deviation[i] > 0) || !isfinite(c->deviation[i]) || !isfinite(c->mean[i]))
-      return mica__fail(
-          MICA_E_INVALID,
-          "%s: column \"%s\", number %lld: the mean (%g) must be finite, and the deviation (%g) finite and above 0",
-          name, about->name, (long long)i, (double)c->mean[i], (double)c->deviation[i]);
+      return mica__fail(MICA_E_INVALID,
+                        "%s: column \"%s\", channel or number %lld: the mean (%g) must be finite, and the deviation "
+                        "(%g) finite and above 0",
+                        name, about->name, (long long)i, (double)c->mean[i], (double)c->deviation[i]);
   return MICA_OK;
 }
 
@@ -105,8 +105,7 @@ static mica_status check_row(const mica_loader *loader, const mica__carried *c, 
     return mica__fail(MICA_E_DTYPE, "%s: column \"%s\" of kind %s cannot be converted to %s", name, about->name,
                       mica_column_kind_name(about->kind), mica_dtype_name(row->dtype));
   if ((row->most != 0 || row->pad != 0) && c->way != MICA__WAY_RAGGED)
-    return mica__fail(MICA_E_INVALID, "%s: column \"%s\" is not ragged, so it cannot be cut or padded", name,
-                      about->name);
+    return mica__fail(MICA_E_INVALID, "%s: column \"%s\" is not ragged, so most and pad must be 0", name, about->name);
   if (row->most < 0 || (row->pad != 0 && mica_dtype_kind_of(c->dtype) == MICA_DTYPE_KIND_FLOAT))
     return mica__fail(MICA_E_INVALID,
                       "%s: column \"%s\": most must be 0 or above, and pad must be 0 if the column is of floats", name,
@@ -144,7 +143,8 @@ static bool is_wanted(const mica_loader_config *config, const mica_column *about
 
 static mica_status check_names(const mica_loader *loader) {
   const mica_loader_config *c = &loader->config;
-  if (!c->columns && c->column_count > 0) return mica__fail(MICA_E_INVALID, "mica_loader_create: a pointer is NULL");
+  if (!c->columns && c->column_count > 0)
+    return mica__fail(MICA_E_INVALID, "mica_loader_create: columns is NULL, but column_count is %zu", c->column_count);
   for (size_t i = 0; i < c->column_count; i++)
     if (!c->columns[i].name || !mica__store_find(loader->dataset->store, c->columns[i].name))
       return mica__fail(MICA_E_NOT_FOUND, "%s has no column \"%s\"", loader->dataset->store->name,

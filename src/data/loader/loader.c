@@ -90,8 +90,10 @@ static mica_status check_augment(const mica_dataset *dataset, const mica_loader_
 static mica_status check_config(const mica_dataset *dataset, const mica_loader_config *c) {
   MICA_TRY(check_augment(dataset, c));
   if (c->batch < 0 || c->batch > INT32_MAX || c->threads < 0 || c->prefetch < 0 || c->prefetch > 64)
-    return mica__fail(MICA_E_INVALID,
-                      "mica_loader_create: batch must be 0 to 2^31 - 1, threads 0 or above, and prefetch 0 to 64");
+    return mica__fail(
+        MICA_E_INVALID,
+        "mica_loader_create: batch (%lld) must be 0 to 2^31 - 1, threads (%d) 0 or above, and prefetch (%d) 0 to 64",
+        (long long)c->batch, (int)c->threads, (int)c->prefetch);
   if (c->dtype != MICA_F32 && c->dtype != MICA_F16 && c->dtype != MICA_BF16)
     return mica__fail(MICA_E_DTYPE, "mica_loader_create: the type of batches must be f32, f16 or bf16, not %s",
                       mica_dtype_name(c->dtype));
@@ -166,7 +168,9 @@ static mica_status fill_loader(mica_loader *loader) {
   MICA_TRY(mica__loader_make_buckets(loader));
   MICA_TRY(mica__loader_make_batches(loader));
   const size_t bytes = resident_bytes(loader, &largest, &in_memory);
-  if (bytes == SIZE_MAX) return mica__fail(MICA_E_OVERFLOW, "%s is too large", loader->dataset->store->name);
+  if (bytes == SIZE_MAX)
+    return mica__fail(MICA_E_OVERFLOW, "%s is too large: its samples have 2^%d bytes or more",
+                      loader->dataset->store->name, (int)(8 * sizeof(size_t)));
   loader->stats.resident = is_resident(loader, bytes, largest, in_memory);
   MICA_TRY(loader->stats.resident ? mica__resident_create(loader, &loader->resident)
                                   : mica__stream_create(loader, &loader->stream));
@@ -177,7 +181,8 @@ static mica_status fill_loader(mica_loader *loader) {
 mica_status mica_loader_create(mica_engine *engine, const mica_dataset *dataset, const mica_loader_config *config,
                                mica_loader **out) {
   static const mica_loader_config none;
-  if (!engine || !dataset || !out) return mica__fail(MICA_E_INVALID, "mica_loader_create: a pointer is NULL");
+  if (!engine || !dataset || !out)
+    return mica__fail(MICA_E_INVALID, "mica_loader_create: engine, dataset or out is NULL");
   if (!config) config = &none;
   MICA_TRY(check_config(dataset, config));
   mica_loader *loader = calloc(1, sizeof *loader);
@@ -348,7 +353,7 @@ static mica_status make_batch(mica_loader *loader, mica_queue *queue, int64_t co
 static mica_status loader_next(void *user, mica_queue *queue, mica_batch *batch) {
   mica_loader *loader = user;
   const double start = mica__clock();
-  if (!queue || !batch) return mica__fail(MICA_E_INVALID, "a loader's next: a pointer is NULL");
+  if (!queue || !batch) return mica__fail(MICA_E_INVALID, "the next batch of a loader: queue or batch is NULL");
   if (loader->batch == loader->batches) {
     *batch = (mica_batch){0};
     loader->epoch++;

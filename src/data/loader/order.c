@@ -58,9 +58,9 @@ static mica_status set_span(mica_loader *loader) {
   for (int32_t k = 0; k < c->shards; k++) {
     if (c->shares[k] < 1 || c->shares[k] > INT32_MAX || (k == c->shard && c->shares[k] != c->batch))
       return mica__fail(MICA_E_INVALID,
-                        "mica_loader_create: share %lld of shard %d must be 1 to 2^31 - 1, and equal to batch for the "
-                        "shard of this loader",
-                        (long long)c->shares[k], k);
+                        "mica_loader_create: the share of shard %d is %lld, but must be 1 to 2^31 - 1, and equal to "
+                        "batch (%lld) for the loader's own shard (%d)",
+                        k, (long long)c->shares[k], (long long)c->batch, c->shard);
     loader->span += (uint64_t)c->shares[k];
     if (k < c->shard) loader->before += (uint64_t)c->shares[k];
   }
