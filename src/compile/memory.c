@@ -30,12 +30,11 @@ typedef struct planner {
 
 static mica__node *node_at(const planner *p, int32_t id) { return mica__graph_node(p->partition->graph, id); }
 
-/* Writes "a value of OP 'NAME', TYPE, has N bytes" to `text`, and returns it. */
+/* Writes "the result of OP 'NAME', TYPE," to `text`, and returns it. */
 static const char *describe(const mica__node *node, char text[static 256]) {
   char type[MICA__TYPE_TEXT];
-  snprintf(text, 256, "a value of %s%s%.80s%s, %s, has %zu bytes", node->op->name, node->name ? " '" : "",
-           node->name ? node->name : "", node->name ? "'" : "", mica__type_format(node->type, type),
-           mica__node_bytes(node));
+  snprintf(text, 256, "the result of %s%s%.80s%s, %s,", node->op->name, node->name ? " '" : "",
+           node->name ? node->name : "", node->name ? "'" : "", mica__type_format(node->type, type));
   return text;
 }
 
@@ -45,8 +44,8 @@ static mica_status check_size(const planner *p, int32_t id) {
   const mica_device_info *device = mica_engine_device(p->engine);
   char text[256];
   if (mica__node_bytes(node) <= p->memory->arena.step) return MICA_OK;
-  return mica__fail(MICA_E_DEVICE_MEMORY, "%s, more than the %llu bytes of the largest buffer of %s",
-                    describe(node, text), (unsigned long long)device->max_buffer_bytes, device->name);
+  return mica__fail(MICA_E_DEVICE_MEMORY, "%s has %zu bytes, more than the %zu bytes of the largest buffer of %s",
+                    describe(node, text), mica__node_bytes(node), p->memory->arena.step, device->name);
 }
 
 static double total_of(const mica__memory *m, bool with_outputs) {
@@ -70,11 +69,12 @@ mica_status mica__memory_check(const mica__memory *m, const mica_graph *graph, c
         home == MICA__HOME_ARENA || home == MICA__HOME_CONSTANT || (home == MICA__HOME_OUTPUT && with_outputs);
     if (counts && (!largest || mica__node_bytes(node) > mica__node_bytes(largest))) largest = node;
   }
-  char text[256];
+  char text[256], note[320] = "";
+  if (largest)
+    snprintf(note, sizeof note, "; the largest, %s has %zu bytes", describe(largest, text), mica__node_bytes(largest));
   return mica__fail(MICA_E_DEVICE_MEMORY,
-                    "a session needs %.0f bytes for its values, more than the %llu bytes of memory of %s%s%s",
-                    total_of(m, with_outputs), (unsigned long long)device->global_bytes, device->name,
-                    largest ? "; the largest: " : "", largest ? describe(largest, text) : "");
+                    "a session needs %.0f bytes for its values, more than the %llu bytes of memory of %s%s",
+                    total_of(m, with_outputs), (unsigned long long)device->global_bytes, device->name, note);
 }
 
 static mica_status claim(planner *p, int32_t id, mica__slabs *slabs, size_t *offset) {

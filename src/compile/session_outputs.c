@@ -117,8 +117,8 @@ mica_status mica_session_bind_output(mica_session *session, size_t index, mica_t
   mica_tensor *handle = NULL;
   if (!session) return mica__fail(MICA_E_INVALID, "%s: session is NULL", call);
   if (index >= (size_t)session->template.output_count)
-    return mica__fail(MICA_E_NOT_FOUND, "%s: the session has %d outputs, numbered from 0; there is no number %zu", call,
-                      (int)session->template.output_count, index);
+    return mica__fail(MICA_E_NOT_FOUND, "%s: the session has no output %zu; it has %d, numbered from 0", call, index,
+                      (int)session->template.output_count);
   if (tensor && mica_tensor_engine(tensor) != session->engine)
     return mica__fail(MICA_E_INVALID, "%s: the tensor for output %zu belongs to another engine", call, index);
   if (tensor && !mica_tensor_is_contiguous(tensor))

@@ -100,8 +100,8 @@ static mica_status append(mica__slabs *slabs, const mica_session *session, int32
   const mica_device_info *device = mica_engine_device(session->engine);
   if (bytes <= slabs->step) return mica__slabs_append(slabs, bytes, offset);
   return mica__fail(MICA_E_DEVICE_MEMORY,
-                    "the parameter '%s' has %zu bytes, more than the %llu bytes of the largest buffer of %s",
-                    slot->name, bytes, (unsigned long long)device->max_buffer_bytes, device->name);
+                    "the parameter '%s' has %zu bytes, more than the %zu bytes of the largest buffer of %s", slot->name,
+                    bytes, slabs->step, device->name);
 }
 
 /* Makes zeroed memory for the parameters marked in own[]: if `assigned`, for those that runs assign, otherwise for the

@@ -94,7 +94,7 @@ mica_value mica_calibration_hook(void *user, mica_nn *nn, mica_nn_point point, c
   if (c->nn && c->nn != nn)
     return mica__graph_fail(
         value.graph, MICA_E_STATE,
-        "mica_calibration_hook: the calibration already belongs to another network; make one for each");
+        "mica_calibration_hook: the calibration already belongs to another network; create one per network");
   c->nn = nn;
   c->graph = value.graph;
   if (!layer) return fail_nomem(value.graph);
@@ -347,10 +347,11 @@ mica_status mica_calibration_note(mica_calibration *c, mica_session *session, si
   for (size_t i = 0; i < c->source_count; i++) {
     const mica_tensor *tensor = mica_session_output(session, first + i);
     if (!tensor || mica_tensor_dtype(tensor) != MICA_F32)
-      return mica__fail(MICA_E_INVALID,
-                        "mica_calibration_note: the session's output %zu is missing or not f32; the outputs from "
-                        "`first` on must be the calibration's values",
-                        first + i);
+      return mica__fail(
+          MICA_E_INVALID,
+          "mica_calibration_note: output %zu of the session does not exist, has not been computed yet or is "
+          "not f32; the outputs from `first` on must be the values of mica_calibration_values",
+          first + i);
     MICA_TRY(note(&c->sources[i], tensor));
   }
   show_inputs(c);
@@ -390,16 +391,17 @@ mica_status mica__calibration_of(mica__layer *layers, size_t count, size_t sourc
 mica_status mica__calibration_add(mica_calibration *c, size_t index, const mica_tensor *tensor) {
   mica__calibration_source *source = &c->sources[index];
   const mica_shape shape = mica_tensor_shape(tensor);
+  char text[MICA__TYPE_TEXT];
   if (mica_tensor_dtype(tensor) != MICA_F32 || shape.rank <= source->axis)
-    return mica__fail(MICA_E_DTYPE, "a layer's input must be f32 and have at least %d dimensions",
-                      (int)source->axis + 1);
+    return mica__fail(MICA_E_DTYPE, "a layer's input is %s, but must be f32 with %d or more dimensions",
+                      mica__type_format((mica__type){mica_tensor_dtype(tensor), shape}, text), (int)source->axis + 1);
   if (!source->sums) {
     source->channels = shape.dim[shape.rank - 1 - source->axis];
     source->sums = calloc((size_t)source->channels + 1, sizeof *source->sums);
     if (!source->sums) return mica__fail_nomem("a calibration");
   }
   if (shape.dim[shape.rank - 1 - source->axis] != source->channels)
-    return mica__fail(MICA_E_SHAPE, "a layer's input has %lld channels, but had %lld before",
+    return mica__fail(MICA_E_SHAPE, "the channel axis of a layer's input has size %lld, but had size %lld before",
                       (long long)shape.dim[shape.rank - 1 - source->axis], (long long)source->channels);
   MICA_TRY(note(source, tensor));
   show_inputs(c);
@@ -424,10 +426,12 @@ mica_status mica_calibration_range(const mica_calibration *c, size_t index, mica
   const mica__layer *layer = c && low && high ? mica__calibration_layer(c, index) : NULL;
   if (!layer || !mica_calibration_method_name((size_t)method) || bits < 2 || bits > 8)
     return mica__fail(MICA_E_INVALID,
-                      "mica_calibration_range: a pointer is NULL, index or method is unknown, or bits is not "
-                      "from 2 to 8");
+                      "mica_calibration_range: a pointer is NULL, there is no layer %zu, method (%d) is not a "
+                      "mica_calibration_method, or bits (%d) is not from 2 to 8",
+                      index, (int)method, (int)bits);
   if (layer->source < 0)
-    return mica__fail(MICA_E_INVALID, "mica_calibration_range: the layer '%s' has no input", layer->name);
+    return mica__fail(MICA_E_INVALID, "mica_calibration_range: the layer '%s' has no input whose range is measured",
+                      layer->name);
   double ignored;
   mica_status status = mica__histogram_range(c->sources[layer->source].histogram, method, percentile, bits, low, high,
                                              decibel ? decibel : &ignored);

@@ -312,7 +312,11 @@ static mica_status cut(mica_pruning *p, const ranked *list, double share) {
       if (worth < least) least = worth, best = g, best_at = at;
     }
     if (best == p->group_count)
-      return mica__fail(MICA_E_STATE, "at most %.0f %% of the FLOPs can be removed", 100 * (1 - mica_pruning_flops(p)));
+      return mica__fail(
+          MICA_E_STATE,
+          "cannot remove %.1f %% of the network's FLOPs: at most %.1f %% of the FLOPs can be removed with these "
+          "cuts, because a part of each layer stays; remove less",
+          100 * (1 - share), 100 * (1 - mica_pruning_flops(p)));
     int64_t count = step_of(p->before[best]);
     for (size_t i = best_at; count > 0; i++)
       if (!p->removed[list[i].class]) remove_class(p, list[i].class), count--;
@@ -323,8 +327,8 @@ static mica_status cut(mica_pruning *p, const ranked *list, double share) {
 /* Removes channels in several cuts, which approach the share evenly; each works like mica_pruning_cut. */
 static mica_status cut_in_parts(mica_pruning *p, double share, int64_t cuts) {
   if (!p->group_count)
-    return mica__fail(MICA_E_STATE, "the network has no channels to remove: each is an output, belongs to a group "
-                                    "norm, or is the last of its layer");
+    return mica__fail(MICA_E_STATE, "the network has no channels that can be removed; among others, inputs, outputs, "
+                                    "single channels and channels that a norm mixes must stay");
   ranked *list = calloc((size_t)p->class_count, sizeof *list);
   double *means = calloc(p->group_count, sizeof *means);
   mica_status status = list && means ? MICA_OK : mica__fail_nomem("a pruning");

@@ -97,13 +97,15 @@ mica_status mica__choose_layers(const mica_calibration *c, const mica_quantize_s
     quantized += choice->bits != 0;
   }
   mica_status status = MICA_OK;
-  if (keep && !kept)
+  if (!all.count)
+    status = mica__fail(keep ? MICA_E_NOT_FOUND : MICA_E_INVALID, "the network has no layer that can be quantised");
+  else if (keep && !kept)
     status = mica__fail(
-        MICA_E_NOT_FOUND, "no layer matches the pattern \"%s\" of layers to keep; the first layer is %s, the last %s",
-        keep, all.count ? all.list[0].layer->name : "none", all.count ? all.list[all.count - 1].layer->name : "none");
+        MICA_E_NOT_FOUND,
+        "no layer matches the pattern \"%s\" of layers to keep; the first layer is \"%s\" and the last is \"%s\"", keep,
+        all.list[0].layer->name, all.list[all.count - 1].layer->name);
   else if (!quantized)
-    status = mica__fail(MICA_E_INVALID,
-                        "no layer is left to quantise: all are kept as floats, or the network has none that can be");
+    status = mica__fail(MICA_E_INVALID, "no layer is left to quantise: all layers are kept as floats");
   keep_ends(&all);
   if (status == MICA_OK)
     *choices = all;
@@ -175,8 +177,9 @@ mica_status mica__read_floats(const mica__float_weights *file, const char *layer
   *out = NULL;
   if (e && (e->dtype >= MICA_DTYPE_COUNT || mica_dtype_kind_of(e->dtype) != MICA_DTYPE_KIND_FLOAT ||
             !mica_shape_equal(e->shape, shape)))
-    status = mica__fail(MICA_E_FORMAT, "the file is of another network: '%s' is %s %s, not floating %s", name,
-                        e->type ? e->type : "?", mica_shape_format(e->shape, is), mica_shape_format(shape, want));
+    status =
+        mica__fail(MICA_E_FORMAT, "the file is of another network: '%s' is %s %s, but must be a float type of shape %s",
+                   name, e->type ? e->type : "?", mica_shape_format(e->shape, is), mica_shape_format(shape, want));
   if (e && status == MICA_OK) {
     const size_t count = e->bytes / mica_dtype_size(e->dtype);
     float *x = malloc((count + 1) * sizeof *x);

@@ -197,20 +197,24 @@ static mica_value integer_input(const entry *e, mica_nn *nn, mica_value x) {
   return as(mica_dequantize(mica_quantize(x, scale, zero, &bytes), scale, zero, NULL), dtype);
 }
 
-static mica_value wrong_shape(const entry *e, mica_value w) {
+static mica_value wrong_shape(const entry *e, const char *what, mica_shape shape, mica_value w) {
   char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
-  return mica__graph_fail(w.graph, MICA_E_FORMAT, "the quantised layer '%s' is %s in the file, but %s in the network",
-                          e->name, mica_shape_format(e->shape, is), mica_shape_format(mica_value_shape(w), want));
+  return mica__graph_fail(w.graph, MICA_E_FORMAT,
+                          "the file is of another network: '%s.%s' is %s%s, which does not fit weights of shape %s",
+                          e->name, what, mica_shape_format(shape, is),
+                          e->dtype == MICA_U8 && !strcmp(what, "weight_q") ? ", with two weights per byte" : "",
+                          mica_shape_format(mica_value_shape(w), want));
 }
 
 static mica_value integer_weight(const entry *e, mica_nn *nn, mica_value w) {
   const mica_shape shape = mica_value_shape(w), packed = MICA_SHAPE(shape.dim[0], mica__row_of(shape) / 2);
   const bool nibbles = e->dtype == MICA_U8;
   mica_quantize_config how = {.axis = 0};
-  if (!mica_shape_equal(e->shape, nibbles ? packed : shape)) return wrong_shape(e, w);
-  if (nibbles && mica__row_of(shape) % 2) return wrong_shape(e, w);
+  if (!mica_shape_equal(e->shape, nibbles ? packed : shape)) return wrong_shape(e, "weight_q", e->shape, w);
+  if (nibbles && mica__row_of(shape) % 2) return wrong_shape(e, "weight_q", e->shape, w);
   if (e->scale.rank == 2) {
-    if (shape.rank != 2 || e->scale.dim[1] < 1 || shape.dim[1] % e->scale.dim[1]) return wrong_shape(e, w);
+    if (shape.rank != 2 || e->scale.dim[1] < 1 || shape.dim[1] % e->scale.dim[1])
+      return wrong_shape(e, "weight_scale", e->scale, w);
     how = (mica_quantize_config){.axis = 1, .block = shape.dim[1] / e->scale.dim[1]};
   }
   mica_value q = mica_nn_state_of(nn, "weight_q", e->dtype, e->shape, 0);
@@ -293,7 +297,7 @@ static mica_status upload(mica_session *session, const char *layer, const char *
   mica_tensor *tensor = name ? mica_session_parameter(session, name) : NULL;
   mica_status status = name ? MICA_OK : mica__fail_nomem("a name");
   if (name && (!tensor || mica_tensor_bytes(tensor) != count * sizeof *x))
-    status = mica__fail(MICA_E_NOT_FOUND, "the session has no '%s' of %zu bytes", name, count * sizeof *x);
+    status = mica__fail(MICA_E_NOT_FOUND, "the session has no parameter '%s' of %zu bytes", name, count * sizeof *x);
   if (status == MICA_OK)
     status = mica_tensor_upload(mica_engine_queue(mica_tensor_engine(tensor)), tensor, x, count * sizeof *x);
   free(name);
@@ -307,7 +311,8 @@ static mica_status begin_weight(const entry *e, mica_session *session) {
   float *w = malloc((outputs * row + 1) * sizeof *w), *steps = malloc((outputs + 1) * sizeof *steps);
   mica_status status = name && w && steps ? MICA_OK : mica__fail_nomem("steps");
   if (status == MICA_OK && (!tensor || mica_tensor_bytes(tensor) != outputs * row * sizeof *w))
-    status = mica__fail(MICA_E_NOT_FOUND, "the session has no '%s' of %zu bytes", name, outputs * row * sizeof *w);
+    status =
+        mica__fail(MICA_E_NOT_FOUND, "the session has no parameter '%s' of %zu bytes", name, outputs * row * sizeof *w);
   if (status == MICA_OK)
     status = mica_tensor_download(mica_engine_queue(mica_tensor_engine(tensor)), tensor, w, outputs * row * sizeof *w);
   for (size_t o = 0; status == MICA_OK && o < outputs; o++) {

@@ -185,9 +185,10 @@ static mica_status choose_input(const mica_calibration *c, const mica__quantize_
   const float scale = (float)((k->high - k->low) / 255);
   const double zero = nearbyint(-k->low / (double)scale);
   if (!(scale > 0) || !isfinite(scale))
-    return mica__fail(MICA_E_NUMERIC,
-                      "the input of the layer '%s' ranges from %g to %g, which cannot be divided into steps",
-                      layer->name, k->low, k->high);
+    return mica__fail(
+        MICA_E_NUMERIC,
+        "the input of the layer '%s' ranges from %g to %g, which is too narrow or too wide for an f32 scale",
+        layer->name, k->low, k->high);
   return add_input(t, k, scale, (int)fmin(fmax(zero, 0), 255));
 }
 

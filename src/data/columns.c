@@ -81,8 +81,8 @@ static mica_status check_sample(const mica_dataset *dataset, size_t column, uint
   if (!dataset || column >= dataset->store->column_count)
     return mica__fail(MICA_E_INVALID, "the dataset is NULL, or has no column number %zu, counted from 0", column);
   if (sample >= dataset->count)
-    return mica__fail(MICA_E_INVALID, "%s has %llu samples, so there is no sample number %llu, counted from 0",
-                      dataset->store->name, (unsigned long long)dataset->count, (unsigned long long)sample);
+    return mica__fail(MICA_E_INVALID, "%s has no sample %llu; it has %llu, numbered from 0", dataset->store->name,
+                      (unsigned long long)sample, (unsigned long long)dataset->count);
   return MICA_OK;
 }
 

@@ -75,9 +75,11 @@ static void find_most(struct libdeflate_decompressor *d, const uint8_t *raw, siz
 static mica_status fail_too_large(const char *name, const block *b) {
   if (b->stated)
     return mica__fail(MICA_E_FORMAT, "%s unpacks to more than the %zu bytes that its header says", name, b->most);
-  return mica__fail(MICA_E_FORMAT,
-                    "%s unpacks to more than %zu MiB, %d times its size; if that is right, unpack it with gunzip first",
-                    name, b->most >> 20, MOST_RATIO);
+  return mica__fail(
+      MICA_E_FORMAT,
+      "%s unpacks to more than %zu MiB, the limit for a file of its size; if that is right, unpack it with "
+      "gunzip first",
+      name, b->most >> 20);
 }
 
 /* Returns how much memory to allocate first. This is the size that the file's last four bytes state or, if they state 0

@@ -33,8 +33,9 @@ static mica_status count_classes(const mica__store *store, mica_column_data *fro
   const bool ragged = from->column.shape.rank > 0 && from->column.shape.dim[0] == MICA_DYNAMIC;
   if (from->column.kind != MICA_COLUMN_KIND_CLASS || from->column.classes != 0) return MICA_OK;
   if (!from->data || ragged || from->column.shape.rank > 0)
-    return mica__fail(MICA_E_INVALID, "%s: column \"%s\" must state the number of its classes", store->name,
-                      from->column.name);
+    return mica__fail(MICA_E_INVALID,
+                      "%s: set classes of column \"%s\"; they are counted only if data holds one class per sample",
+                      store->name, from->column.name ? from->column.name : "");
   const int32_t *classes = from->data;
   for (uint64_t i = 0; i < store->count; i++)
     if (classes[i] < MICA__MAX_CLASSES && classes[i] >= from->column.classes) from->column.classes = classes[i] + 1;

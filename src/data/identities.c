@@ -62,9 +62,8 @@ static mica_status open_base(const char *path, const mica_dataset_config *config
   }
   mica_dataset_destroy(b->data);
   b->data = NULL;
-  return mica__fail(MICA_E_FORMAT,
-                    "%s has no column of classes, one per sample, but the task %s needs a class for each sample", path,
-                    how->task);
+  return mica__fail(MICA_E_FORMAT, "%s has no column \"label\" with one class per sample, which the task %s needs",
+                    path, how->task);
 }
 
 /* How many classes of the test part are not in the training part; 0 if there is no test part. */

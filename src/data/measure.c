@@ -127,7 +127,9 @@ static mica_status sum_samples(const mica_dataset *dataset, size_t column, int64
 
 mica_status mica_dataset_measure_column(const mica_dataset *dataset, size_t column, float *mean, float *deviation) {
   if (!dataset || !mean || !deviation || column >= dataset->store->column_count)
-    return mica__fail(MICA_E_INVALID, "mica_dataset_measure_column: a pointer is NULL, or the column does not exist");
+    return mica__fail(MICA_E_INVALID,
+                      "mica_dataset_measure_column: a pointer is NULL, or there is no column %zu, counted from 0",
+                      column);
   const mica__column *from = &dataset->store->columns[column];
   const mica_column_kind kind = from->about.kind;
   if (kind != MICA_COLUMN_KIND_NUMBER && kind != MICA_COLUMN_KIND_IMAGE && kind != MICA_COLUMN_KIND_SOUND)
@@ -150,6 +152,7 @@ mica_status mica_dataset_measure_column(const mica_dataset *dataset, size_t colu
 mica_status mica_dataset_measure(const mica_dataset *dataset, float *mean, float *deviation) {
   if (!dataset) return mica__fail(MICA_E_INVALID, "mica_dataset_measure: a pointer is NULL");
   if (dataset->store->input == dataset->store->column_count)
-    return mica__fail(MICA_E_INVALID, "%s has neither pictures nor rows of numbers", dataset->store->name);
+    return mica__fail(MICA_E_INVALID, "%s has no column of inputs, so its mean cannot be measured",
+                      dataset->store->name);
   return mica_dataset_measure_column(dataset, dataset->store->input, mean, deviation);
 }

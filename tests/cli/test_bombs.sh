@@ -17,7 +17,7 @@ if "$mica" version | grep -q 'MICA_WITH_DEFLATE=1'; then
   # Without a header that says it, a ratio decides; a file of such a ratio that is small is read.
   awk 'BEGIN { for (i = 0; i < 5000000; i++) print "1.000,2.000,a" }' | gzip -9 >"$work/bomb.csv.gz"
   run train --data "$work/bomb.csv.gz" --epochs 1 --quiet --out "$work/none"
-  ends 1 '' '*bomb.csv.gz unpacks to more than 64 MiB, 200 times its size; if that is right, unpack it*'
+  ends 1 '' '*bomb.csv.gz unpacks to more than 64 MiB, the limit for a file of its size; if that is right, unpack it*'
   awk 'BEGIN { for (i = 0; i < 5000; i++) print "1.000," i % 2 "," substr("ab", i % 2 + 1, 1) }' | gzip \
     >"$work/k.csv.gz"
   run train --data "$work/k.csv.gz" --model mlp --epochs 1 --quiet --out "$work/packed"
