@@ -49,7 +49,7 @@ mica_value mica_batch_samples(const mica_batch_values *batch) {
       return mica__count_along(mica_cast(value, MICA_F32), MICA_AXES(0));
   }
   return batch ? mica__graph_fail(batch->graph, MICA_E_STATE,
-                                  "mica_batch_samples: the step must read a column of the batch first")
+                                  "mica_batch_samples: the step must first read a column with a dimension of samples")
                : (mica_value){0};
 }
 
@@ -60,7 +60,8 @@ static mica_status take_columns(mica__phase *phase, const mica_batch_column *col
   for (size_t i = 0; i < count; i++) {
     mica__batch_input *column = &phase->batch.columns[phase->batch.count++];
     if (!columns[i].name || !*columns[i].name)
-      return mica__fail(MICA_E_INVALID, "mica_trainer_create: column %zu has no name", i);
+      return mica__fail(MICA_E_INVALID, "mica_trainer_create: the name of column %zu (counted from 0) is NULL or empty",
+                        i);
     *column = (mica__batch_input){.name = mica__strdup(columns[i].name), .input = joined("batch.", columns[i].name)};
     column->dtype = columns[i].dtype;
     column->shape = columns[i].shape;
@@ -90,7 +91,7 @@ static mica_status check_metric(const mica_objective *made, size_t k) {
   for (size_t j = 0; j < k; j++)
     if (!strcmp(made->metrics[j].name, m->name)) return wrong(m->name, "is made twice");
   if (!m->sum.graph || mica_value_dtype(m->sum) != MICA_F32 || !elements(m->sum))
-    return wrong(m->name, "must have a sum that is f32 and of a known shape");
+    return wrong(m->name, "must have an f32 sum whose dimensions are known and not 0");
   if (!m->weight.graph) return MICA_OK;
   while (m->parts && m->parts[parts]) parts++;
   if (mica_value_dtype(m->weight) != MICA_F32 ||

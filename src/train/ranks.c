@@ -33,8 +33,9 @@ mica_status mica__ranks_divide(mica_trainer *t) {
   const int32_t parts = mica__ranks_parts(t), all = parts * stages_of(t), own = mica__ranks_own(t);
   if (parts == 1) return MICA_OK;
   if (!c || c->ranks % all)
-    return mica__fail(MICA_E_INVALID, "%d ranks cannot be divided into %d stages of %d parts",
-                      (int)mica__ranks_count(t), (int)stages_of(t), (int)parts);
+    return mica__fail(MICA_E_INVALID,
+                      "the number of ranks is %d, but must be a multiple of %d (stages: %d, tensor parts: %d)",
+                      (int)mica__ranks_count(t), (int)all, (int)stages_of(t), (int)parts);
   int32_t *ranks = calloc((size_t)c->ranks, sizeof *ranks);
   if (!ranks) return mica__fail_nomem("a trainer");
   for (int32_t k = 0; k < parts; k++) ranks[k] = own - own % parts + k;

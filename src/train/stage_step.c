@@ -13,13 +13,17 @@ bool mica__stages_counts(const mica_trainer *t) {
 
 /* --- passes --- */
 
-/* Makes a view of micro-batch m of a column. */
-static mica_status make_view(const mica__stages *s, const mica_tensor *whole, int32_t m, mica_tensor **view) {
+/* Makes a view of micro-batch m of the column with this name. */
+static mica_status make_view(const mica__stages *s, const char *column, const mica_tensor *whole, int32_t m,
+                             mica_tensor **view) {
   mica_shape shape = mica_tensor_shape(whole);
   int64_t count = 0;
-  if (shape.rank < 1 || shape.dim[0] % s->micro)
+  if (shape.rank < 1)
+    return mica__fail(MICA_E_INVALID, "column '%s' is a scalar; with stages, each column needs a dimension of samples",
+                      column);
+  if (shape.dim[0] % s->micro)
     return mica__fail(MICA_E_INVALID, "a batch of %lld samples cannot be divided into %d micro-batches",
-                      shape.rank ? (long long)shape.dim[0] : 1, (int)s->micro);
+                      (long long)shape.dim[0], (int)s->micro);
   shape.dim[0] /= s->micro;
   MICA_TRY(mica_shape_count(shape, &count));
   return mica_tensor_view((mica_tensor *)(uintptr_t)whole, shape, NULL, m * count, view);
@@ -42,7 +46,7 @@ static mica_status make_feeds(mica_trainer *t, int32_t m, const mica_tensor *x, 
     for (size_t k = 0; k < s->batch->tensor_count && !whole; k++)
       if (!strcmp(s->batch->tensors[k].name, column->name)) whole = s->batch->tensors[k].tensor;
     if (!whole) return mica__fail(MICA_E_INVALID, "the batch has no column '%s'", column->name);
-    MICA_TRY(make_view(s, whole, m, &s->views[i]));
+    MICA_TRY(make_view(s, column->name, whole, m, &s->views[i]));
     s->feeds[(*count)++] = (mica_feed){column->input, s->views[i]};
   }
   if (x) s->feeds[(*count)++] = (mica_feed){"pipe.x", x};
@@ -127,7 +131,7 @@ static mica_status fetch(mica_trainer *t, size_t index, char *data, size_t bytes
   while (s && !(s->holders[index] >> stage & 1)) stage++;
   if (!s || stage == s->stage) {
     MICA_TRY(tested(t, info, &from));
-    if (!from) return mica__fail(MICA_E_STATE, "a stage lacks its parameter '%s'", info->name);
+    if (!from) return mica__fail(MICA_E_STATE, "this rank holds no tensor for the parameter '%s'", info->name);
     MICA_TRY(mica_tensor_download(t->queue, from, data, bytes));
   }
   const mica_transfer all = {.kind = MICA_COLLECTIVE_BROADCAST,

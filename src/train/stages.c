@@ -49,10 +49,10 @@ static mica_status choose(const mica_trainer *t, const mica__cut_points *p, int3
   int32_t *cuts = calloc((size_t)stages + 1, sizeof *cuts);
   mica_status status = costs && cuts ? MICA_OK : mica__fail_nomem("stages");
   if (status == MICA_OK && p->count + 1 < stages)
-    status = mica__fail(
-        MICA_E_INVALID,
-        "the network cannot be cut into %d stages: it has only %d points at which a single value is passed on",
-        (int)stages, (int)p->count);
+    status = mica__fail(MICA_E_INVALID,
+                        "the network cannot be cut into %d stages: cuts are possible only where a single value is "
+                        "passed on (places: %d)",
+                        (int)stages, (int)p->count);
   for (int32_t i = 0; status == MICA_OK && i <= p->count; i++) costs[i] = i < p->count ? p->list[i].cost : p->rest;
   if (status == MICA_OK) status = mica__cut_evenly(costs, p->count + 1, stages, cuts);
   for (int32_t k = 0; status == MICA_OK && k < stages; k++) {
@@ -313,14 +313,18 @@ static mica_status cut(mica_trainer *t, mica__stages *s, const mica__cut_points 
 
 static mica_status check(const mica_trainer_config *c) {
   const int32_t n = c->stages.count;
-  if (!c->communicator || n > 64 || c->communicator->ranks % n)
-    return mica__fail(MICA_E_INVALID, "%d ranks cannot be divided into %d stages; there may be at most 64",
+  if (n > 64) return mica__fail(MICA_E_INVALID, "stages.count is %d, but may be at most 64", (int)n);
+  if (!c->communicator || c->communicator->ranks % n)
+    return mica__fail(MICA_E_INVALID, "the number of ranks is %d, but must be a multiple of %d, the number of stages",
                       c->communicator ? (int)c->communicator->ranks : 1, (int)n);
   if (c->optimizer.accumulate > 1)
     return mica__fail(MICA_E_INVALID, "stages already add gradients over their micro-batches; leave out accumulate");
   if (c->optimizer.loss_scale > 0)
     return mica__fail(MICA_E_UNSUPPORTED, "stages do not support a loss scale; use bf16 instead of f16");
-  return c->stages.micro_batches < 1 ? mica__fail(MICA_E_INVALID, "stages.micro_batches must be at least 1") : MICA_OK;
+  if (c->stages.micro_batches < 1)
+    return mica__fail(MICA_E_INVALID, "stages.micro_batches is %d, but must be at least 1",
+                      (int)c->stages.micro_batches);
+  return MICA_OK;
 }
 
 static mica_status make_room(mica_trainer *t, mica__stages *s) {

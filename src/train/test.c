@@ -129,13 +129,15 @@ mica_status mica_trainer_test(mica_trainer *t, const mica_batch_source *source, 
 
 mica_status mica_trainer_sum(mica_trainer *t, const char *metric, double *to, size_t count) {
   if (!t || !metric || !to) return mica__fail(MICA_E_INVALID, "mica_trainer_sum: a pointer is NULL");
-  if (t->tested.samples == 0) return mica__fail(MICA_E_STATE, "mica_trainer_sum: call mica_trainer_test first");
+  if (t->tested.samples == 0)
+    return mica__fail(MICA_E_STATE, "mica_trainer_sum: no sample has been tested; call mica_trainer_test first");
   for (size_t s = 0; s < t->testing.slot_count; s++) {
     const mica__metric_slot *slot = &t->testing.slots[s];
     if (strcmp(slot->name, metric) != 0) continue;
     if (slot->count != count)
-      return mica__fail(MICA_E_INVALID, "mica_trainer_sum: '%s' has %zu elements, but %zu were asked for", metric,
-                        slot->count, count);
+      return mica__fail(MICA_E_INVALID,
+                        "mica_trainer_sum: count is %zu, but must be %zu, the number of elements of '%s'", count,
+                        slot->count, metric);
     memcpy(to, slot->weighted ? t->tested.sums + slot->at : slot->totals, count * sizeof *to);
     return MICA_OK;
   }
@@ -217,8 +219,11 @@ static mica_status observe(mica_trainer *t, mica__phase *phase, const mica_batch
 
 mica_status mica_trainer_observe(mica_trainer *t, const mica_observer *o, const mica_batch_source *source,
                                  int64_t samples) {
-  if (!t || !o || !o->hook || !o->values || !o->note || !source || samples < 0)
-    return mica__fail(MICA_E_INVALID, "mica_trainer_observe: a pointer is NULL, or samples are negative");
+  if (!t || !o || !o->hook || !o->values || !o->note || !source)
+    return mica__fail(MICA_E_INVALID, "mica_trainer_observe: a pointer, or a function of the observer, is NULL");
+  if (samples < 0)
+    return mica__fail(MICA_E_INVALID, "mica_trainer_observe: samples is %lld, but must be 0 or above",
+                      (long long)samples);
   MICA_TRY(mica__train_check_source(source, "mica_trainer_observe"));
   mica__phase phase = {.observer = o};
   const mica_trainer_config *c = &t->config;

@@ -224,7 +224,7 @@ mica_status mica__train_read(mica_trainer *t) {
 static mica_status add_row(mica_trainer *t, int64_t step, const float *row) {
   if (!isfinite(row[MICA__SUM_LOSS]))
     return mica__fail(MICA_E_NUMERIC, "the loss is %s at step %lld (learning rate %g); a lower rate may help",
-                      isnan(row[MICA__SUM_LOSS]) ? "not a number" : "infinite", (long long)step,
+                      isnan(row[MICA__SUM_LOSS]) ? "not a number" : "infinite", (long long)step + 1,
                       mica__train_rate(t, step));
   for (size_t k = 0; mica__stages_counts(t) && k < t->training.sum_count; k++) {
     t->recent.sums[k] += (double)row[k];
