@@ -138,7 +138,7 @@ static mica_status read_list(const mica__grammar_schema *s, const mica__parts *p
     if (first && first->count > facts->first) facts->first = first->count;
     if (unique && unique->as.truth && most > 1)
       return mica__schema_fail(s, part, "uniqueItems", MICA_E_UNSUPPORTED,
-                               "a grammar cannot compare items; remove it and check the value afterwards");
+                               "a grammar cannot compare items; remove the keyword and check the value afterwards");
   }
   return MICA_OK;
 }

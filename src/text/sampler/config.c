@@ -50,7 +50,7 @@ static mica_status copy_biases(mica_sampler *s) {
   for (size_t i = 0; i < c->logit_bias_count; i++) {
     const mica_logit_bias *b = &c->logit_bias[i];
     if (b->token < 0)
-      return mica__fail(MICA_E_INVALID, "sampler: logit_bias %zu is for token %d, but tokens are 0 or above", i,
+      return mica__fail(MICA_E_INVALID, "sampler: logit_bias[%zu] is for token %d, but tokens are 0 or above", i,
                         (int)b->token);
     if (!(b->bias <= 1e6f) || (b->bias < -1e6f && !isinf(b->bias)))
       return mica__fail(MICA_E_INVALID,

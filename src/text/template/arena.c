@@ -20,7 +20,7 @@ static mica_status grow(mica__arena *arena, size_t bytes) {
     return mica__fail_nomem("a chat template");
   if (size < CHUNK) size = CHUNK;
   if (size > MICA__MOST_TEMPLATE_MEMORY - arena->total)
-    return mica__fail(MICA_E_FORMAT, "the template needs more than %zu MiB of memory",
+    return mica__fail(MICA_E_FORMAT, "the template or JSON needs more than %zu MiB of memory",
                       MICA__MOST_TEMPLATE_MEMORY >> 20);
   mica__arena_chunk *chunk = malloc(size);
   if (!chunk) return mica__fail_nomem("a chat template");

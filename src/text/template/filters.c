@@ -220,9 +220,11 @@ mica_status mica__filter_truncate(ARGUMENTS) {
   MICA_TRY(mica__argument_integer(call->bound[3], 5, &leeway));
   if (call->bound[2]) MICA_TRY(mica__argument_text(call->bound[2], "what ends a text", &end));
   const int64_t ends = (int64_t)mica__characters(end.as.text, end.count);
-  if (length < ends || leeway < 0)
-    return mica__fail(MICA_E_FORMAT,
-                      "the length of truncate must be at least the length of its end, and leeway 0 or above");
+  if (length < ends)
+    return mica__fail(MICA_E_FORMAT, "the length of truncate is %lld, but its end has %lld characters",
+                      (long long)length, (long long)ends);
+  if (leeway < 0)
+    return mica__fail(MICA_E_FORMAT, "the leeway of truncate is %lld, but must be 0 or above", (long long)leeway);
   *result = text;
   if ((int64_t)mica__characters(text.as.text, text.count) - length <= leeway) return MICA_OK;
   size_t bytes = mica__character_at(text.as.text, text.count, (size_t)(length - ends));
@@ -312,7 +314,8 @@ mica_status mica__filter_round(ARGUMENTS) {
   if (self->kind == MICA__OBJECT_UNDEFINED) return mica__render_undefined(self);
   if (!mica__object_is_number(self))
     return mica__fail(MICA_E_FORMAT, "a value of type %s cannot be rounded", mica__object_type(self));
-  if (precision > 300 || precision < -300) return mica__fail(MICA_E_FORMAT, "the precision must be -300 to 300 digits");
+  if (precision > 300 || precision < -300)
+    return mica__fail(MICA_E_FORMAT, "the precision is %lld digits, but must be -300 to 300", (long long)precision);
   const double x = mica__object_as_double(self), scale = pow(10, (double)precision);
   if (method && mica__object_equals_text(method, "ceil"))
     return *result = mica__object_float(ceil(x * scale) / scale), MICA_OK;

@@ -112,7 +112,8 @@ mica_status mica__filter_items(ARGUMENTS) {
   (void)call;
   mica__object *items = NULL;
   if (self->kind == MICA__OBJECT_UNDEFINED) return *result = mica__object_list(NULL, 0), MICA_OK;
-  if (self->kind != MICA__OBJECT_DICT) return mica__fail(MICA_E_FORMAT, "Can only get item pairs from a mapping.");
+  if (self->kind != MICA__OBJECT_DICT)
+    return mica__fail(MICA_E_FORMAT, "items needs a dict, not a value of type %s", mica__object_type(self));
   const mica__dict *dict = self->as.dict;
   MICA_TRY(take(run, dict->count, &items));
   for (size_t i = 0; i < dict->count; i++) MICA_TRY(make_tuple(run, &dict->keys[i], &dict->values[i], &items[i]));
@@ -304,7 +305,9 @@ mica_status mica__filter_batch(ARGUMENTS) {
   int64_t width;
   MICA_TRY(copy_items(run, self, &items, &count));
   MICA_TRY(mica__argument_integer(call->bound[0], 0, &width));
-  if (width < 1) return mica__fail(MICA_E_FORMAT, "batch needs a number of items of at least 1");
+  if (width < 1)
+    return mica__fail(MICA_E_FORMAT, "the number of items of a batch is %lld, but must be at least 1",
+                      (long long)width);
   MICA_TRY(take(run, count, &rows));
   for (size_t i = 0; i < count; i += rows[made++].count) {
     const size_t n = count - i < (size_t)width ? count - i : (size_t)width;
@@ -325,7 +328,8 @@ mica_status mica__filter_slice(ARGUMENTS) {
   int64_t slices;
   MICA_TRY(copy_items(run, self, &items, &count));
   MICA_TRY(mica__argument_integer(call->bound[0], 0, &slices));
-  if (slices < 1) return mica__fail(MICA_E_FORMAT, "slice needs a number of slices of at least 1");
+  if (slices < 1)
+    return mica__fail(MICA_E_FORMAT, "the number of slices is %lld, but must be at least 1", (long long)slices);
   MICA_TRY(take(run, (size_t)slices, &rows));
   const size_t each = count / (size_t)slices, longer = count % (size_t)slices;
   for (size_t i = 0; i < (size_t)slices; i++) {
@@ -361,7 +365,8 @@ static mica_status choose(mica__render *run, const mica__object *self, const mic
   const mica__native_row *test = NULL;
   MICA_TRY(items_or_none(run, self, &items, &count));
   MICA_TRY(take(run, count, &kept));
-  if (attributes && call->count == 0) return mica__fail(MICA_E_FORMAT, "the name of an attribute is missing");
+  if (attributes && call->count == 0)
+    return mica__fail(MICA_E_FORMAT, "selectattr and rejectattr need the name of an attribute");
   if (call->count > at) {
     MICA_TRY(mica__argument_text(&call->items[at], "the name of a test", &name));
     test = mica__template_test(name.as.text, name.count);

@@ -83,13 +83,15 @@ static int count_parameters(const char *parameters) {
 static mica_status bind(const mica__native_row *row, mica__arguments *call) {
   const size_t most = (size_t)count_parameters(row->parameters);
   if (call->count > most)
-    return mica__fail(MICA_E_FORMAT, "%s takes at most %zu arguments, not %zu", row->name, most, call->count);
+    return mica__fail(MICA_E_FORMAT, "%s: the number of arguments is %zu, but may be at most %zu", row->name,
+                      call->count, most);
   for (size_t i = 0; i < call->count; i++) call->bound[i] = &call->items[i];
   for (size_t i = 0; i < call->named; i++) {
     const int index = parameter_of(row->parameters, &call->names[i]);
     if (index < 0 || call->bound[index])
-      return mica__fail(MICA_E_FORMAT, "%s: the argument %.*s is unknown, or is given twice", row->name,
-                        mica__text_shown(call->names[i].count), call->names[i].as.text);
+      return mica__fail(MICA_E_FORMAT, "%s: the argument '%.*s' is %s", row->name,
+                        mica__text_shown(call->names[i].count), call->names[i].as.text,
+                        index < 0 ? "unknown" : "given twice");
     call->bound[index] = &call->values[i];
   }
   return MICA_OK;
@@ -115,8 +117,9 @@ mica_status mica__argument_integer(const mica__object *argument, int64_t fallbac
   *n = fallback;
   if (!argument || argument->kind == MICA__OBJECT_NONE || mica__object_as_integer(argument, n)) return MICA_OK;
   if (argument->kind == MICA__OBJECT_UNDEFINED) return mica__render_undefined(argument);
-  return mica__fail(MICA_E_FORMAT, "an argument is of type %s, but must be an int of 64 bits",
-                    mica__object_type(argument));
+  if (argument->kind == MICA__OBJECT_BIG)
+    return mica__fail(MICA_E_FORMAT, "an argument is an int that does not fit 64 bits");
+  return mica__fail(MICA_E_FORMAT, "an argument is of type %s, but must be an int", mica__object_type(argument));
 }
 
 mica_status mica__argument_text(const mica__object *argument, const char *what, mica__object *text) {

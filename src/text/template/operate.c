@@ -96,7 +96,9 @@ static mica_status no_operation(mica__operator op, const mica__object *a, const 
 #undef MICA__OPERATOR_TEXT
   if (a->kind == MICA__OBJECT_UNDEFINED) return mica__render_undefined(a);
   if (b->kind == MICA__OBJECT_UNDEFINED) return mica__render_undefined(b);
-  return mica__fail(MICA_E_FORMAT, "%s %s %s is not supported", mica__object_type(a), texts[op], mica__object_type(b));
+  if (op == MICA__OPERATOR_MULTIPLY && (a->kind == MICA__OBJECT_BIG || b->kind == MICA__OBJECT_BIG)) return overflow();
+  return mica__fail(MICA_E_FORMAT, "the operator %s cannot be applied to values of type %s and %s", texts[op],
+                    mica__object_type(a), mica__object_type(b));
 }
 
 mica_status mica__render_operate(mica__render *run, mica__operator op, const mica__object *a, const mica__object *b,

@@ -155,10 +155,13 @@ static mica_status parse_number(mica__parser *p, mica__object *value) {
     const int base = kind == 'x' ? 16 : kind == 'o' ? 8 : kind == 'b' ? 2 : 10;
     *value = mica__object_integer(strtoll(base == 10 ? digits : digits + 2, &end, base));
   }
-  if (errno || !end || *end || used + 1 == sizeof digits ||
-      (used > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9' && is_kind(p, MICA__TOKEN_INTEGER)))
-    return mica__fail(MICA_E_FORMAT, "'%.*s' is not a number, does not fit 64 bits, or begins with 0",
-                      (int)(bytes < 40 ? bytes : 40), token);
+  const bool zero = used > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9';
+  const char *fault = used + 1 == sizeof digits                 ? "has too many digits"
+                      : errno                                   ? "does not fit 64 bits"
+                      : !end || *end                            ? "is not a number"
+                      : zero && is_kind(p, MICA__TOKEN_INTEGER) ? "is an integer that begins with 0"
+                                                                : NULL;
+  if (fault) return mica__fail(MICA_E_FORMAT, "'%.*s' %s", (int)(bytes < 40 ? bytes : 40), token, fault);
   p->at++;
   return MICA_OK;
 }

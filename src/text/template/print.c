@@ -218,8 +218,8 @@ static mica_status write_list(mica__text *out, const mica__object *v, const mica
 static mica_status write_value(mica__text *out, const mica__object *v, const mica__json_style *style, int depth) {
   const size_t most = style->most ? style->most : MICA__MOST_TEMPLATE_MEMORY;
   if (depth > 2 * MICA__MOST_TEMPLATE_DEPTH)
-    return mica__fail(MICA_E_FORMAT, "a value is nested too deep to print as JSON");
-  if (out->length > most) return mica__fail(MICA_E_FORMAT, "JSON has more than %zu MiB", most >> 20);
+    return mica__fail(MICA_E_FORMAT, "a value is nested too deeply to be written as JSON");
+  if (out->length > most) return mica__fail(MICA_E_FORMAT, "the JSON of a value has more than %zu MiB", most >> 20);
   switch (v->kind) {
   case MICA__OBJECT_NONE: mica__text_add(out, "null"); break;
   case MICA__OBJECT_BOOL: mica__text_add(out, v->as.truth ? "true" : "false"); break;
@@ -237,7 +237,7 @@ static mica_status write_value(mica__text *out, const mica__object *v, const mic
   case MICA__OBJECT_LIST:
   case MICA__OBJECT_TUPLE: return write_list(out, v, style, depth);
   case MICA__OBJECT_DICT: return write_dict(out, v->as.dict, style, depth);
-  default: return mica__fail(MICA_E_FORMAT, "an object of type %s cannot be JSON", mica__object_type(v));
+  default: return mica__fail(MICA_E_FORMAT, "a value of type %s cannot be written as JSON", mica__object_type(v));
   }
   return MICA_OK;
 }

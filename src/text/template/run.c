@@ -26,7 +26,8 @@ static mica_status assign(mica__render *run, const mica__syntax *target, const m
   }
   for (const mica__syntax *name = target->a; name; name = name->next) wanted++;
   MICA_TRY(mica__render_items(run, value, &items, &count));
-  if (count != wanted) return mica__fail(MICA_E_FORMAT, "%zu values do not match %zu names", count, wanted);
+  if (count != wanted)
+    return mica__fail(MICA_E_FORMAT, "the number of names is %zu, but the number of values is %zu", wanted, count);
   for (const mica__syntax *name = target->a; name; name = name->next)
     MICA_TRY(mica__render_set(run, run->scope, name->name, items++));
   return MICA_OK;
@@ -68,7 +69,9 @@ static mica_status bind_parameter(mica__render *run, const mica__syntax *paramet
     if (call->names[i].count != parameter->value.count ||
         memcmp(call->names[i].as.text, parameter->value.as.text, parameter->value.count) != 0)
       continue;
-    if (given) return mica__fail(MICA_E_FORMAT, "an argument of a macro is given twice");
+    if (given)
+      return mica__fail(MICA_E_FORMAT, "the argument '%.*s' of a macro is given twice",
+                        mica__text_shown(parameter->value.count), parameter->value.as.text);
     given = &call->values[i];
     ++*named;
   }
@@ -87,8 +90,11 @@ static mica_status bind_parameters(mica__render *run, const mica__macro *macro, 
   if (caller) MICA_TRY(mica__render_set(run, run->scope, run->t->caller, caller));
   for (const mica__syntax *parameter = macro->node->a; parameter; parameter = parameter->next)
     MICA_TRY(bind_parameter(run, parameter, index++, call, &named));
-  if (call->count > index || call->named > named)
-    return mica__fail(MICA_E_FORMAT, "a macro of %zu parameters is called with unknown or too many arguments", index);
+  if (call->count > index)
+    return mica__fail(MICA_E_FORMAT, "a macro is called with too many arguments: %zu, of at most %zu", call->count,
+                      index);
+  if (call->named > named)
+    return mica__fail(MICA_E_FORMAT, "a macro is called with an argument that has the name of no parameter");
   return MICA_OK;
 }
 

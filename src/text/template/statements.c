@@ -27,11 +27,11 @@ static mica_status parse_until(mica__parser *p, const char *word, mica__syntax *
   if (!begins_block(p, word)) {
     const mica__lexeme *token = &p->tokens[p->at];
     if (token->kind == MICA__TOKEN_END)
-      return mica__fail(MICA_E_FORMAT, "the template ends where {%% %s %%} is missing", word);
+      return mica__fail(MICA_E_FORMAT, "expected {%% %s %%}, but the template ends", word);
     p->at++;
-    return mica__fail(MICA_E_FORMAT, "'%.*s' where '%s' is missing",
+    return mica__fail(MICA_E_FORMAT, "expected '%s', but found '%.*s'", word,
                       mica__text_shown(p->tokens[p->at].end - p->tokens[p->at].begin),
-                      p->t->source + p->tokens[p->at].begin, word);
+                      p->t->source + p->tokens[p->at].begin);
   }
   p->at += 2;
   return MICA_OK;

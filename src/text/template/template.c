@@ -160,7 +160,8 @@ mica_status mica_chat_template_apply_spans(const mica_chat_template *chat_templa
         MICA_E_INVALID,
         "mica_chat_template_apply: chat_template, messages or text is NULL, or only one of spans and span_count is");
   if (options && !options->variables && options->variable_count)
-    return mica__fail(MICA_E_INVALID, "mica_chat_template_apply: variables is NULL");
+    return mica__fail(MICA_E_INVALID, "mica_chat_template_apply: variables is NULL, but variable_count is %zu",
+                      options->variable_count);
   mica__render run = {.t = chat_template};
   if (!options) options = &none;
   run.out = &run.text;
