@@ -187,7 +187,7 @@ static mica_status read_entry(reader *r, span line, int32_t n) {
   for (int32_t i = 0; i < n; i++) {
     word = next_part(&line);
     if (!word.bytes)
-      return mica__fail(MICA_E_FORMAT, "%s:%zu: the line has %d words, but must have %d", r->name, r->line, (int)i,
+      return mica__fail(MICA_E_FORMAT, "%s:%zu: the line has too few words: %d instead of %d", r->name, r->line, (int)i,
                         (int)n);
     MICA_TRY(read_word(r, word, &hash));
     key = mica__arpa_mix(key, hash);

@@ -69,7 +69,6 @@ static mica_status build(mica__byte_trie *trie) {
   qsort(entries, count, sizeof *entries, compare);
   for (size_t k = 0; k < count; k++) nodes += entries[k].length - (k ? common(&entries[k - 1], &entries[k]) : 0);
   uint32_t *path = calloc(longest + 1, sizeof *path);
-  const bool fits = nodes < UINT32_MAX && longest <= UINT16_MAX;
   trie->bytes = malloc(nodes + 1);
   trie->depths = calloc(nodes + 1, sizeof *trie->depths);
   trie->ends = calloc(nodes + 1, sizeof *trie->ends);
@@ -77,10 +76,11 @@ static mica_status build(mica__byte_trie *trie) {
   trie->ids = calloc(count + 1, sizeof *trie->ids);
   trie->deepest = (uint32_t)longest;
   mica_status status = MICA_OK;
-  if (!fits)
-    status = mica__fail(MICA_E_OVERFLOW,
-                        "a vocabulary with %zu bytes of tokens, or with a token of more than 65535, is too large",
-                        trie->at[tokens]);
+  if (longest > UINT16_MAX)
+    status = mica__fail(MICA_E_OVERFLOW, "a token of the vocabulary has %zu bytes, but may have at most %d", longest,
+                        UINT16_MAX);
+  else if (nodes >= UINT32_MAX)
+    status = mica__fail(MICA_E_OVERFLOW, "the vocabulary is too large: its tokens have %zu bytes", trie->at[tokens]);
   else if (!path || !trie->bytes || !trie->depths || !trie->ends || !trie->first || !trie->ids)
     status = mica__fail_nomem("a trie of tokens");
   else

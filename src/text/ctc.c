@@ -151,8 +151,7 @@ static mica_status take_frame(search *s, const float *row) {
   const int64_t classes = s->classes;
   double top = -INFINITY, sum = 0;
   for (int64_t c = 0; c < classes; c++) top = fmax(top, (double)row[c]);
-  if (!isfinite(top))
-    return mica__fail(MICA_E_INVALID, "ctc_beam: the greatest score of a frame is %g, but must be finite", top);
+  if (!isfinite(top)) return mica__fail(MICA_E_INVALID, "ctc_beam: the greatest score of a frame must be finite");
   for (int64_t c = 0; c < classes; c++) sum += exp((double)row[c] - top);
   const double scale = top + log(sum);
   for (int64_t k = 0; k < s->kept; k++) {
@@ -260,10 +259,10 @@ void mica_ctc_search_reset(mica_ctc_search *s) {
 }
 
 mica_status mica_ctc_search_push(mica_ctc_search *s, const float *scores, int64_t frames) {
-  if (!s || frames < 0 || (frames && !scores) || frames >= INT32_MAX - s->frames)
-    return mica__fail(MICA_E_INVALID,
-                      "ctc_search_push: the number of frames (%lld) is below 0 or too large, or a pointer is NULL",
-                      (long long)frames);
+  if (!s || (frames && !scores)) return mica__fail(MICA_E_INVALID, "ctc_search_push: a pointer is NULL");
+  if (frames < 0 || frames >= INT32_MAX - s->frames)
+    return mica__fail(MICA_E_INVALID, "ctc_search_push: the number of frames is %lld, but must be from 0 to %lld",
+                      (long long)frames, (long long)INT32_MAX - s->frames - 1);
   for (int64_t t = 0; t < frames; t++) {
     MICA_TRY(take_frame(s, scores + t * s->classes));
     s->frames++;
@@ -309,8 +308,9 @@ int64_t mica_ctc_search_best(mica_ctc_search *s, int32_t *labels, double *score)
 mica_status mica_ctc_beam(const float *scores, int64_t frames, int64_t classes, const mica_ctc_beam_config *config,
                           int32_t *labels, int64_t *count, double *score) {
   mica_ctc_search *s = NULL;
-  if (frames < 0 || !labels || !count || (frames && !scores))
-    return mica__fail(MICA_E_INVALID, "ctc_beam: the number of frames (%lld) is below 0, or a pointer is NULL",
+  if (!labels || !count || (frames && !scores)) return mica__fail(MICA_E_INVALID, "ctc_beam: a pointer is NULL");
+  if (frames < 0)
+    return mica__fail(MICA_E_INVALID, "ctc_beam: the number of frames is %lld, but must be 0 or above",
                       (long long)frames);
   MICA_TRY(mica_ctc_search_create(classes, config, &s));
   const mica_status status = mica_ctc_search_push(s, scores, frames);

@@ -42,8 +42,11 @@ static token *tokens_of(const int32_t *labels, int64_t count) {
 
 mica_status mica_edit_distance(const int32_t *a, int64_t a_count, const int32_t *b, int64_t b_count,
                                int64_t *distance) {
-  if (a_count < 0 || b_count < 0 || (a_count && !a) || (b_count && !b) || !distance)
-    return mica__fail(MICA_E_INVALID, "edit_distance: a pointer is NULL, or a count is below 0");
+  if ((a_count && !a) || (b_count && !b) || !distance)
+    return mica__fail(MICA_E_INVALID, "edit_distance: a pointer is NULL");
+  if (a_count < 0 || b_count < 0)
+    return mica__fail(MICA_E_INVALID, "edit_distance: the counts are %lld and %lld, but must be 0 or above",
+                      (long long)a_count, (long long)b_count);
   token *x = tokens_of(a, a_count), *y = tokens_of(b, b_count);
   mica_status status =
       x && y ? distance_of(x, a_count, y, b_count, distance) : mica__fail(MICA_E_NOMEM, "out of memory");

@@ -97,8 +97,9 @@ static mica_status note(mica_ngram *n, const int32_t *labels, int64_t count, int
 }
 
 mica_status mica_ngram_add(mica_ngram *n, const int32_t *labels, int64_t count) {
-  if (!n || count < 0 || (count && !labels))
-    return mica__fail(MICA_E_INVALID, "ngram_add: a pointer is NULL, or the count is below 0");
+  if (!n || (count && !labels)) return mica__fail(MICA_E_INVALID, "ngram_add: a pointer is NULL");
+  if (count < 0)
+    return mica__fail(MICA_E_INVALID, "ngram_add: the count is %lld, but must be 0 or above", (long long)count);
   for (int64_t i = 0; i <= count; i++)
     for (int32_t length = 0; length < n->order && length <= i; length++)
       MICA_TRY(note(n, labels, i, i < count ? labels[i] : -1, length));

@@ -120,12 +120,14 @@ static mica_status read_plain(mica_text_model *m, const char *name, const char *
 
 mica_status mica_text_model_read(const char *name, const char *content, size_t size, const mica_text_model_config *c,
                                  mica_text_model **out) {
-  if (!name || (size && !content) || !c || !out || c->count < 1 || c->count >= INT32_MAX || !c->letters ||
-      c->order < 0 || c->order > MICA__ARPA_ORDER)
-    return mica__fail(
-        MICA_E_INVALID,
-        "text_model_read: a pointer is NULL, the number of letters is not 1 to 2^31 - 2, or the order is not 0 to %d",
-        MICA__ARPA_ORDER);
+  if (!name || (size && !content) || !c || !out || !c->letters)
+    return mica__fail(MICA_E_INVALID, "text_model_read: a pointer is NULL");
+  if (c->count < 1 || c->count >= INT32_MAX)
+    return mica__fail(MICA_E_INVALID, "text_model_read: the number of letters is %lld, but must be 1 to 2^31 - 2",
+                      (long long)c->count);
+  if (c->order < 0 || c->order > MICA__ARPA_ORDER)
+    return mica__fail(MICA_E_INVALID, "text_model_read: the order is %lld, but must be 0 to %d", (long long)c->order,
+                      MICA__ARPA_ORDER);
   mica_text_model *m = calloc(1, sizeof *m);
   if (!m) return mica__fail_nomem("a text model");
   m->count = c->count;
@@ -134,10 +136,10 @@ mica_status mica_text_model_read(const char *name, const char *content, size_t s
   if (status == MICA_OK) memcpy(m->letters, c->letters, (size_t)c->count * sizeof *m->letters);
   for (int64_t i = 1; status == MICA_OK && i < c->count; i++)
     if (c->letters[i] <= c->letters[i - 1])
-      status =
-          mica__fail(MICA_E_INVALID,
-                     "text_model_read: letters must be in ascending order, but letter %lld is not above the one before",
-                     (long long)i);
+      status = mica__fail(
+          MICA_E_INVALID,
+          "text_model_read: letters must be in ascending order, but letters[%lld] is not above the one before",
+          (long long)i);
   if (status == MICA_OK) {
     m->space = label_of(m, ' ') ? label_of(m, ' ') : -1;
     status = mica__arpa_is(content, size)
@@ -154,7 +156,7 @@ mica_status mica_text_model_read(const char *name, const char *content, size_t s
 mica_status mica_text_model_open(const char *path, const mica_text_model_config *config, mica_text_model **model) {
   unsigned char *content = NULL;
   size_t size = 0;
-  if (!path) return mica__fail(MICA_E_INVALID, "text_model_open: a pointer is NULL");
+  if (!path) return mica__fail(MICA_E_INVALID, "text_model_open: path is NULL");
   MICA_TRY(mica__file_read_signed(path, &content, &size));
   const mica_status status = mica_text_model_read(path, (const char *)content, size, config, model);
   free(content);

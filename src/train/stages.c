@@ -51,7 +51,7 @@ static mica_status choose(const mica_trainer *t, const mica__cut_points *p, int3
   if (status == MICA_OK && p->count + 1 < stages)
     status = mica__fail(MICA_E_INVALID,
                         "the network cannot be cut into %d stages: cuts are possible only where a single value is "
-                        "passed on (places: %d)",
+                        "passed on (points: %d)",
                         (int)stages, (int)p->count);
   for (int32_t i = 0; status == MICA_OK && i <= p->count; i++) costs[i] = i < p->count ? p->list[i].cost : p->rest;
   if (status == MICA_OK) status = mica__cut_evenly(costs, p->count + 1, stages, cuts);

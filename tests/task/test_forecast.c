@@ -143,7 +143,7 @@ START_TEST(series_are_forecast) {
   path = files_path("short.csv");
   ck_assert_int_eq(mica_run_predict(run, &(mica_run_input){.files = &path, .file_count = 1}, &prediction),
                    MICA_E_FORMAT);
-  ck_assert_ptr_nonnull(strstr(mica_error_message(), "has 20 rows, but a forecast needs 24"));
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "has 20 rows, but a forecast needs at least 24"));
   files_write_text("west.csv", "month,west\n2001-01,1\n2001-02,2\n");
   path = files_path("west.csv");
   ck_assert_int_eq(mica_run_predict(run, &(mica_run_input){.files = &path, .file_count = 1}, &prediction),

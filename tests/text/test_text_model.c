@@ -108,7 +108,7 @@ static const struct {
     {HEAD "a -1\n\\end\\\n", "file:4: a line must begin with the log10"},
     {HEAD "1 a\n\\end\\\n", "file:4: a line must begin with the log10"},
     {HEAD "nan a\n\\end\\\n", "file:4: a line must begin with the log10"},
-    {HEAD "-1\n\\end\\\n", "file:4: the line has 0 words, but must have 1"},
+    {HEAD "-1\n\\end\\\n", "file:4: the line has too few words: 0 instead of 1"},
     {HEAD "-1 a b\n\\end\\\n", "file:4: the line must have 1 words, then at most one number"},
     {HEAD "-1 a -1 b\n\\end\\\n", "file:4: the line must have 1 words, then at most one number"},
     {HEAD "-1 a\n-1 a\n\\end\\\n", "file:5: these words are listed twice"},

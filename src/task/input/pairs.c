@@ -38,12 +38,12 @@ static mica_status find_text(const mica_run *run, const mica_dataset *data, cons
   }
   mica_status status = mica__text_status(&names);
   if (status == MICA_OK && !*found)
-    status = *wanted ? mica__fail(MICA_E_FORMAT, "%s has no texts '%s' for the setting %s; there is %s",
+    status = *wanted ? mica__fail(MICA_E_FORMAT, "%s has no texts '%s', which the setting %s names; its texts: %s",
                                   mica_dataset_name(data), wanted, setting, names.length ? names.data : "none")
                      : mica__fail(MICA_E_FORMAT,
-                                  "%s has texts of %s: the task %s wants two columns, or files side by side as "
-                                  "train.en and train.de",
-                                  mica_dataset_name(data), names.length ? names.data : "no language", run->task->name);
+                                  "%s: the task %s needs two columns of texts, or two files such as train.en and "
+                                  "train.de; found: %s",
+                                  mica_dataset_name(data), run->task->name, names.length ? names.data : "none");
   mica__text_free(&names);
   return status;
 }

@@ -76,8 +76,8 @@ static mica_status visit_table(mica_run *run, const char *name, char *content, s
   mica_status status = mica__windows_scale(run, &w);
   if (status == MICA_OK) status = mica__windows_remark(run, name, &w);
   if (status == MICA_OK && w.series.rows < w.window)
-    status = mica__fail(MICA_E_FORMAT, "%s has %lld rows, but a forecast needs %lld", name, (long long)w.series.rows,
-                        (long long)w.window);
+    status = mica__fail(MICA_E_FORMAT, "%s has %lld rows, but a forecast needs at least %lld", name,
+                        (long long)w.series.rows, (long long)w.window);
   if (status == MICA_OK) status = visit_origins(run, &w, w.series.rows, 1, name, fn, user);
   mica__windows_free(&w);
   return status;

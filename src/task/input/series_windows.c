@@ -57,8 +57,8 @@ mica_status mica__windows_scale(const mica_run *run, mica__windows *w) {
     const size_t count = scales[i].numbers.count;
     if (*scales[i].to) continue;
     if (count != w->series.count)
-      return mica__fail(MICA_E_FORMAT, "\"%s\" holds %zu numbers for %zu series", scales[i].name, count,
-                        w->series.count);
+      return mica__fail(MICA_E_FORMAT, "config.json: \"%s\" has %zu numbers, but the run has %zu series",
+                        scales[i].name, count, w->series.count);
     *scales[i].to = malloc((count + 1) * sizeof **scales[i].to);
     if (!*scales[i].to) return mica__fail_nomem("a run");
     memcpy(*scales[i].to, scales[i].numbers.list, count * sizeof **scales[i].to);

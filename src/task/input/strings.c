@@ -125,7 +125,7 @@ mica_status mica__strings_note(mica_run *run, double rate, mica__strings_time (*
   const double known = mica_dataset_rate(run->parts->whole), zero = 0, one = 1;
   if (known > 0) rate = known;
   if (!mica__dataset_find(run->parts->whole, MICA_COLUMN_KIND_SOUND))
-    return mica__fail(MICA_E_FORMAT, "%s has no recordings: the task %s wants a text for each recording", run->data,
+    return mica__fail(MICA_E_FORMAT, "%s has no recordings: the task %s needs recordings with texts", run->data,
                       run->task->name);
   if (rate < 1000)
     return mica__fail(MICA_E_FORMAT,

@@ -69,9 +69,11 @@ static mica_status note_window(mica_run *run) {
 static mica_status check_window(const mica_run *run) {
   const mica__fact_numbers window = mica__volume_facts_of(run).window;
   for (size_t i = 0; i < window.count; i++)
-    if (window.list[i] < 1) return mica__fail(MICA_E_FORMAT, "\"window\" holds no size of windows");
+    if (window.list[i] < 1)
+      return mica__fail(MICA_E_FORMAT, "config.json: \"window\" has the length %g, but must have lengths above 0",
+                        window.list[i]);
   if (window.count == 3 && mica__common_facts_of(run).input.count == 3) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "\"window\" holds no size of windows");
+  return mica__fail(MICA_E_FORMAT, "config.json: \"%s\" must hold 3 numbers", window.count == 3 ? "input" : "window");
 }
 
 static mica_status prepare(mica_run *run) {

@@ -104,7 +104,7 @@ static mica_status mix_speakers(const mica_run *run, const double *shares, sayin
   MICA_TRY(set_speaker(run, 0, s));
   for (size_t i = 0; i < mica__speak_facts_of(run).speakers.count; i++) {
     if (!(shares[i] >= 0 && shares[i] <= 1))
-      return mica__fail(MICA_E_INVALID, "the share of speaker %zu is %g; shares are from 0 to 1", i, shares[i]);
+      return mica__fail(MICA_E_INVALID, "shares[%zu] is %g, but shares of speakers must be from 0 to 1", i, shares[i]);
     s->shares[i] = (float)shares[i];
     sum += shares[i];
   }

@@ -34,13 +34,15 @@ static mica_status read_history(const mica_run *run, int32_t user, asked *a) {
   const mica__recommend_facts facts = mica__recommend_facts_of(run);
   const size_t users = facts.histories.count, items = facts.items.count;
   const char *const *texts = facts.histories.list;
-  if (!texts || (size_t)user > users) return mica__fail(MICA_E_FORMAT, "the run has no history of user %d", (int)user);
+  const char *name = facts.users.list[user - 1];
+  if (!texts || (size_t)user > users)
+    return mica__fail(MICA_E_FORMAT, "the run is damaged: it has no history of user '%s'", name);
   const char *at = texts[user - 1];
   a->user = user;
   a->items = malloc((strlen(at) / 2 + 2) * sizeof *a->items);
   if (!a->items) return mica__fail_nomem("a user");
   if (mica__histories_parse(at, items, a->items, &a->count)) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "the run is damaged: the history of user %d is \"%.40s\"", (int)user, at);
+  return mica__fail(MICA_E_FORMAT, "the run is damaged: the history of user '%s' is \"%.40s\"", name, at);
 }
 
 /* Ranks all items for a user by the value that the network predicts for each pair of the user and an item. Pairs have

@@ -218,7 +218,7 @@ static mica_status admits(mica__grammar_schema *s, const mica__object *schema, c
   MICA_TRY(mica__schema_work(s, 1));
   if (depth > MOST_NESTING)
     return mica__schema_fail(s, schema, NULL, MICA_E_INVALID,
-                             "references form a cycle: they lead back to this schema without a value between them");
+                             "references form a cycle here, or are nested more than %d levels deep", MOST_NESTING);
   MICA_TRY(mica__schema_check(s, schema));
   if (schema->kind == MICA__OBJECT_BOOL) return *ok = schema->as.truth, MICA_OK;
   return admits_known(s, schema, value, depth, ok);

@@ -23,7 +23,9 @@ void mica__automaton_fail(mica__automaton *a, mica_status status) {
 uint32_t mica__automaton_node(mica__automaton *a) {
   if (a->status != MICA_OK) return 0;
   if (a->node_count == MICA__MOST_GRAMMAR_STATES) {
-    a->status = mica__fail(MICA_E_UNSUPPORTED, "the grammar needs more than %d states", MICA__MOST_GRAMMAR_STATES);
+    a->status =
+        mica__fail(MICA_E_UNSUPPORTED, "the grammar is too large: it needs more than %d states; make it simpler",
+                   MICA__MOST_GRAMMAR_STATES);
     return 0;
   }
   return a->node_count++;
@@ -44,7 +46,9 @@ static void *grow(mica__automaton *a, void *list, uint32_t count, uint32_t *room
 static void add_edge(mica__automaton *a, mica__grammar_edge edge) {
   if (a->status != MICA_OK) return;
   if (a->edge_count == MICA__MOST_GRAMMAR_EDGES) {
-    a->status = mica__fail(MICA_E_UNSUPPORTED, "the grammar needs more than %d edges", MICA__MOST_GRAMMAR_EDGES);
+    a->status =
+        mica__fail(MICA_E_UNSUPPORTED, "the grammar is too large: it needs more than %d transitions; make it simpler",
+                   MICA__MOST_GRAMMAR_EDGES);
     return;
   }
   a->edges = grow(a, a->edges, a->edge_count, &a->edge_room, sizeof *a->edges);

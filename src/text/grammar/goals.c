@@ -57,7 +57,7 @@ mica_status mica__parts_add(mica__grammar_schema *s, mica__parts *parts, const m
     return MICA_OK;
   }
   if (parts->count == MICA__MOST_PARTS)
-    return mica__schema_fail(s, schema, NULL, MICA_E_UNSUPPORTED, "more than %d schemas hold for one value",
+    return mica__schema_fail(s, schema, NULL, MICA_E_UNSUPPORTED, "more than %d schemas apply to one value",
                              MICA__MOST_PARTS);
   parts->parent[parts->count] = parent;
   parts->at[parts->count++] = schema;

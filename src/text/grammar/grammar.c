@@ -39,17 +39,16 @@ static mica_status make_bytes(mica__byte_trie **trie) {
 
 static mica_status copy_ends(mica_grammar *g, const mica_grammar_config *config) {
   const size_t count = config->end_count;
-  if (count > MOST_ENDS || (count && !config->ends))
-    return mica__fail(MICA_E_INVALID,
-                      "a grammar: ends must not be NULL, and its number of tokens (%zu) must be at most %d", count,
-                      MOST_ENDS);
+  if (count && !config->ends) return mica__fail(MICA_E_INVALID, "a grammar: ends is NULL, but end_count is %zu", count);
+  if (count > MOST_ENDS)
+    return mica__fail(MICA_E_INVALID, "a grammar: end_count is %zu, but may be at most %d", count, MOST_ENDS);
   g->ends = calloc(count + 1, sizeof *g->ends);
   if (!g->ends) return mica__fail_nomem("a grammar");
   g->end_count = count;
   for (size_t i = 0; i < count; i++) {
     g->ends[i] = config->ends[i];
     if (g->ends[i] < 0 || g->ends[i] >= g->trie->tokens)
-      return mica__fail(MICA_E_INVALID, "a grammar: end %zu is token %d, but tokens of the vocabulary are 0 to %d", i,
+      return mica__fail(MICA_E_INVALID, "a grammar: ends[%zu] is token %d, but tokens of the vocabulary are 0 to %d", i,
                         (int)g->ends[i], (int)g->trie->tokens - 1);
   }
   return MICA_OK;

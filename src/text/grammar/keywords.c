@@ -137,7 +137,7 @@ mica_status mica__schema_check(const mica__grammar_schema *s, const mica__object
       return mica__schema_fail(s, value, NULL, MICA_E_UNSUPPORTED,
                                "Mica does not have this keyword; remove it (names that begin with \"x-\" are ignored)");
     const char *wanted = wrong(value, keyword->kind);
-    if (wanted) return mica__schema_fail(s, value, NULL, MICA_E_INVALID, "it must be %s", wanted);
+    if (wanted) return mica__schema_fail(s, value, NULL, MICA_E_INVALID, "the value must be %s", wanted);
   }
   return MICA_OK;
 }

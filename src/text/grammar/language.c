@@ -201,7 +201,8 @@ mica_status mica__language_length(const mica__automaton *a, int64_t least, int64
   pairs p = {.out = out};
   const int64_t top = most >= 0 ? most : least;
   if (top > MICA__MOST_GRAMMAR_STATES)
-    return mica__fail(MICA_E_UNSUPPORTED, "the grammar needs more than %d states", MICA__MOST_GRAMMAR_STATES);
+    return mica__fail(MICA_E_UNSUPPORTED, "the grammar is too large: it needs more than %d states; make it simpler",
+                      MICA__MOST_GRAMMAR_STATES);
   const uint32_t rule = mica__automaton_rule(out);
   mica_status status = out->status;
   if (status == MICA_OK) status = sort_edges(a, &all);

@@ -250,7 +250,7 @@ static mica_status read_step(const mica__grammar_schema *s, const mica__object *
   MICA_TRY(decimal_at(s, part, "multipleOf", &d, &found));
   if (!found) return MICA_OK;
   if (d.negative || mica__decimal_is_zero(&d))
-    return mica__schema_fail(s, part, "multipleOf", MICA_E_INVALID, "it must be above 0");
+    return mica__schema_fail(s, part, "multipleOf", MICA_E_INVALID, "the value must be above 0");
   uint64_t step = 0, old = f->step;
   int scale = (int)d.part_count, was = f->scale < 0 ? 0 : f->scale;
   bool fits = true;
@@ -263,9 +263,11 @@ static mica_status read_step(const mica__grammar_schema *s, const mica__object *
   for (; f->scale >= 0 && was < scale && fits; was++) fits = (old *= 10) <= MOST_REMAINDERS;
   if (fits && f->scale >= 0) step = step / gcd(step, old) * old;
   if (!fits || step > MOST_REMAINDERS)
-    return mica__schema_fail(s, part, "multipleOf", MICA_E_UNSUPPORTED,
-                             "the value is too large or too fine: it leads to more than %d remainders",
-                             MOST_REMAINDERS);
+    return mica__schema_fail(
+        s, part, "multipleOf", MICA_E_UNSUPPORTED,
+        "the value is too large or has too many digits: in units of its last digit it may be at most %d, "
+        "also when it is combined with another multipleOf",
+        MOST_REMAINDERS);
   f->step = (uint32_t)step;
   f->scale = scale;
   return MICA_OK;

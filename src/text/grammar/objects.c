@@ -105,7 +105,7 @@ static mica_status read_patterns(mica__grammar_schema *s, facts *f, const mica__
     const mica__object *pattern = &map->as.dict->keys[i];
     if (f->pattern_count == MOST_PATTERNS)
       return mica__schema_fail(s, part, "patternProperties", MICA_E_UNSUPPORTED,
-                               "more than %d patterns hold for one object", MOST_PATTERNS);
+                               "more than %d patterns apply to one object", MOST_PATTERNS);
     mica__automaton *a = &f->patterns[f->pattern_count];
     f->pattern_parts[f->pattern_count] = part;
     f->pattern_texts[f->pattern_count++] = *pattern;
@@ -307,7 +307,7 @@ static mica_status write_facts(mica__grammar_schema *s, facts *f, uint32_t from,
   if (f->least <= (int64_t)required) f->least = 0;
   if (!closed && f->least > 1 && f->least > (int64_t)required + 1)
     return mica__schema_fail(s, f->parts->at[0], "minProperties", MICA_E_UNSUPPORTED,
-                             "a grammar cannot tell equal keys from others; name more keys in \"required\"");
+                             "a grammar cannot tell repeated keys from new ones; name more keys in \"required\"");
   if (closed && f->most >= (int64_t)f->count) f->most = MICA__MOST_COUNT;
   const bool open = f->most == MICA__MOST_COUNT;
   const int64_t top = open ? (f->least > 1 ? f->least : 1) : f->most;

@@ -140,10 +140,11 @@ mica_status mica__schema_check_one(mica__grammar_schema *s, const mica__object *
       bool apart = false;
       MICA_TRY(are_apart(s, &list->as.items[i], &list->as.items[k], 0, &apart));
       if (!apart)
-        return mica__schema_fail(s, schema, "oneOf", MICA_E_UNSUPPORTED,
-                                 "a value may satisfy both alternatives %zu and %zu; use anyOf, or a required member "
-                                 "whose constants differ",
-                                 i, k);
+        return mica__schema_fail(
+            s, schema, "oneOf", MICA_E_UNSUPPORTED,
+            "a value may satisfy both alternatives %zu and %zu (counted from 0); use anyOf, or a required member "
+            "whose constants differ",
+            i, k);
     }
   return MICA_OK;
 }

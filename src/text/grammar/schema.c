@@ -57,7 +57,7 @@ static mica_status choose(mica__grammar_schema *s, const mica__parts *parts, siz
       if (!list) continue;
       if (depth == MICA__MOST_CHOICES)
         return mica__schema_fail(s, parts->at[at], keys[stage], MICA_E_UNSUPPORTED,
-                                 "more than %d choices hold for one value", MICA__MOST_CHOICES);
+                                 "more than %d lists of alternatives apply to one value", MICA__MOST_CHOICES);
       if (stage == 1) MICA_TRY(mica__schema_check_one(s, parts->at[at], list));
       mica__parts *more = malloc(sizeof *more);
       if (!more) return mica__fail_nomem("a schema");
@@ -105,7 +105,8 @@ static mica_status read_schema(mica__grammar_schema *s, const char *json, size_t
     if (status == MICA_OK) status = s->automaton->status;
     if (status == MICA_E_UNSUPPORTED && s->automaton->status == MICA_E_UNSUPPORTED)
       return mica__schema_fail(s, goal.count ? goal.schemas[0] : root, NULL, MICA_E_UNSUPPORTED,
-                               "with this part, the schema needs more than %d states or %d edges",
+                               "with this part, the schema is too large: its grammar needs more than %d states or %d "
+                               "transitions; make it simpler",
                                MICA__MOST_GRAMMAR_STATES, MICA__MOST_GRAMMAR_EDGES);
     MICA_TRY(status);
   }
