@@ -168,7 +168,7 @@ START_TEST(csv_files) {
   ck_assert(row[0] == -300 && row[1] == 4);
   files_write_text("b.csv", "1;rose;2\n3;tulip;4\n");
   refuse("b.csv", &(mica_dataset_config){.like = a}, MICA_E_FORMAT,
-         "line 2: column \"species\" holds \"tulip\", which is out of range");
+         "line 2: column \"species\" holds \"tulip\", which is not one of the classes: ");
   mica_dataset_destroy(a);
   files_write_text("c.tsv", "label\tx\ty\n7\t1\t2\n0\t3\t4\n");
   mica_dataset *c = open_at("c.tsv", NULL);

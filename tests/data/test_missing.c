@@ -225,7 +225,7 @@ START_TEST(many_numbers_are_no_classes) {
   mica_dataset *test = NULL;
   files_write_text("table.csv", "a,y\n1,1\n2,3\n");
   ck_assert_int_eq(mica_dataset_open(files_path("table.csv"), &(mica_dataset_config){.like = d}, &test), MICA_E_FORMAT);
-  const char *said = mica_error_message(), *end = "or pass --task regress";
+  const char *said = mica_error_message(), *end = "to predict numbers, pass --task regress";
   ck_assert_msg(strlen(said) > strlen(end) && !strcmp(said + strlen(said) - strlen(end), end), "%s", said);
   mica_dataset_destroy(d);
 }

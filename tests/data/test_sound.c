@@ -277,7 +277,7 @@ START_TEST(bad_recordings_are_named) {
   expect_refusal("i", "i/plain.wav", "LABEL_SPEAKER_N");
   wav("j/a/x.wav", 100);
   ck_assert_int_eq(mkfifo(in_folder("j/a/y.wav"), 0600), 0);
-  expect_refusal("j", "j/a/y.wav", "is not a file");
+  expect_refusal("j", "j/a/y.wav", "is not a regular file");
 }
 END_TEST
 

@@ -370,7 +370,7 @@ START_TEST(what_is_wrong_is_named_with_its_line) {
       {"a,label\n1,x\nnone,y\n1,x\n", NULL, "line 3: column \"a\" has no number"},
       {"a,label\n1,x\n2,y\n3,x\ntwo,y\n", NULL, "line 5: column \"a\" holds \"two\" instead of a number"},
       {"a,label\n1,2\n1,999999\n", NULL,
-       "column \"label\" has 2 different labels of 2 samples, up to 999999: too many to be classes; the task regress"},
+       "column \"label\" has labels up to 999999, which would be too many classes for 2 samples; choose"},
       {"a,label\n1,2000000\n", NULL, "2000000"},
       {"a,label\n1,\"x\n2,y\n", NULL, "a quote is not closed"},
       {"a,label\n", NULL, "holds no samples"},

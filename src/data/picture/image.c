@@ -193,7 +193,7 @@ static mica_status fit_new(const mica__image *image, mica_shape size, uint8_t **
 }
 
 mica_status mica_image_read(const char *path, mica_shape size, uint8_t **pixels, mica_shape *shape) {
-  if (!path || !pixels || !shape) return mica__fail(MICA_E_INVALID, "mica_image_read: a pointer is NULL");
+  if (!path || !pixels || !shape) return mica__fail(MICA_E_INVALID, "mica_image_read: path, pixels or shape is NULL");
   if (size.rank != 3 || (size.dim[0] != 0 && size.dim[0] != 1 && size.dim[0] != 3) || size.dim[1] < 0 ||
       size.dim[2] < 0 || size.dim[1] > 32768 || size.dim[2] > 32768 ||
       (size_t)(size.dim[1] * size.dim[2]) > MICA__MAX_PIXELS)

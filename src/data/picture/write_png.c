@@ -15,7 +15,7 @@ static bool is_picture(mica_shape s) {
 
 /* libpng's simplified interface: its errors come back as results, never by longjmp. */
 mica_status mica_png_encode(const uint8_t *planes, mica_shape shape, uint8_t **data, size_t *bytes) {
-  if (!planes || !data || !bytes) return mica__fail(MICA_E_INVALID, "mica_png_encode: a pointer is NULL");
+  if (!planes || !data || !bytes) return mica__fail(MICA_E_INVALID, "mica_png_encode: planes, data or bytes is NULL");
   if (!is_picture(shape))
     return mica__fail(MICA_E_SHAPE, "mica_png_encode: the shape must be (C, H, W), with C 1 or 3 and sides of 1 to %d",
                       MAX_SIDE);
@@ -57,7 +57,7 @@ mica_status mica__png_encode_levels(const uint16_t *levels, int64_t height, int6
   if (!file) return mica__fail_nomem("a picture");
   if (!png_image_write_to_memory(&png, file, &size, 0, levels, 0, NULL)) {
     free(file);
-    return mica__fail(MICA_E_INVALID, "a PNG file: %s", png.message);
+    return mica__fail(MICA_E_INVALID, "cannot encode a PNG file: %s", png.message);
   }
   *data = file;
   *bytes = size;

@@ -200,7 +200,8 @@ static mica_status begin(mica_pcm *p, bool last) {
 mica_status mica_pcm_push(mica_pcm *p, const void *bytes, size_t size, bool last, const float **samples,
                           int64_t *count) {
   if (!p || (size && !bytes) || !samples || !count)
-    return mica__fail(MICA_E_INVALID, "mica_pcm_push: a pointer is NULL");
+    return mica__fail(MICA_E_INVALID,
+                      "mica_pcm_push: pcm, samples or count is NULL, or bytes is NULL with a size above 0");
   *count = 0;
   MICA_TRY(keep(p, bytes, size));
   if (!p->begun) MICA_TRY(begin(p, last));

@@ -221,8 +221,8 @@ static mica_status scan_names(const char *folder, const mica__names *names, patt
     if (!part(name, &f) || f.count < 2 || !*f.at[0] || (first && f.count != p->fields))
       return mica__fail(
           MICA_E_FORMAT,
-          "%s/%s: the name must be LABEL_SPEAKER_N%s%s, or the recordings must lie in one folder per class", folder,
-          name, first ? " as is " : "", first ? first : "");
+          "%s/%s: the name must have the form LABEL_SPEAKER_N%s%s, or the recordings must lie in one folder per class",
+          folder, name, first ? ", like " : "", first ? first : "");
     first = name;
     p->fields = f.count;
     p->numbered = p->numbered && is_number(f.at[f.count - 1]);

@@ -68,7 +68,7 @@ static mica_status open_file(const char *path, SNDFILE **file, SF_INFO *info) {
     return mica__fail(errno == ENOENT ? MICA_E_NOT_FOUND : MICA_E_IO, "cannot read %s: %s", path, strerror(errno));
   if (fstat(handle, &about) != 0 || !S_ISREG(about.st_mode)) {
     close(handle);
-    return mica__fail(MICA_E_FORMAT, "%s is not a file", path);
+    return mica__fail(MICA_E_FORMAT, "%s is not a regular file", path);
   }
   mica_status status = check_whole(path, handle, (int64_t)about.st_size);
   if (status != MICA_OK) {
@@ -124,7 +124,7 @@ struct mica_sound_stream {
 
 mica_status mica_sound_stream_open(const char *path, int32_t rate, mica_sound_stream **stream) {
   if (!path || !stream || rate < 0 || rate > MICA__SOUND_RATE)
-    return mica__fail(MICA_E_INVALID, "mica_sound_stream_open: a pointer is NULL, or the rate (%d) is not 0 to %d",
+    return mica__fail(MICA_E_INVALID, "mica_sound_stream_open: path or stream is NULL, or the rate (%d) is not 0 to %d",
                       (int)rate, MICA__SOUND_RATE);
   mica_sound_stream *s = calloc(1, sizeof *s);
   mica_status status = s && (s->path = mica__strdup(path)) ? MICA_OK : mica__fail_nomem(path);
@@ -180,7 +180,9 @@ static mica_status fetch(mica_sound_stream *s, int64_t most, int64_t *got) {
 mica_status mica_sound_stream_next(mica_sound_stream *s, float *samples, int64_t most, int64_t *count) {
   int64_t got = 0, made = 0;
   if (!s || !samples || !count || most < 1)
-    return mica__fail(MICA_E_INVALID, "mica_sound_stream_next: a pointer is NULL, or most is below 1");
+    return mica__fail(MICA_E_INVALID,
+                      "mica_sound_stream_next: stream, samples or count is NULL, or most (%lld) is below 1",
+                      (long long)most);
   for (*count = 0; *count < most; *count += made) {
     const int64_t left = most - *count;
     /* Samples that the resampler still holds come before more of the file. */
@@ -205,8 +207,8 @@ mica_status mica__sound_read(const char *path, int32_t rate, float *samples, int
   mica_status status = check(path, &stream->info);
   if (status == MICA_OK) status = mica_sound_stream_next(stream, samples, length, &count);
   if (status == MICA_OK && count < length)
-    status = mica__fail(MICA_E_FORMAT, "%s has become shorter: %lld of %lld samples", path, (long long)count,
-                        (long long)length);
+    status = mica__fail(MICA_E_FORMAT, "%s has become shorter: it has %lld samples, but had %lld", path,
+                        (long long)count, (long long)length);
   mica_sound_stream_close(stream);
   return status;
 }
@@ -241,7 +243,8 @@ void mica_sound_stream_close(mica_sound_stream *stream) { (void)stream; }
 mica_status mica_sound_read(const char *path, int32_t rate, float **samples, int64_t *count, int32_t *found) {
   mica__sound sound = {0};
   if (!path || !samples || !count || rate < 0 || rate > MICA__SOUND_RATE)
-    return mica__fail(MICA_E_INVALID, "mica_sound_read: a pointer is NULL, or the rate (%d) is not 0 to %d", (int)rate,
+    return mica__fail(MICA_E_INVALID,
+                      "mica_sound_read: path, samples or count is NULL, or the rate (%d) is not 0 to %d", (int)rate,
                       MICA__SOUND_RATE);
   MICA_TRY(mica__sound_examine(path, rate, &sound));
   float *room = malloc((size_t)sound.length * sizeof *room);

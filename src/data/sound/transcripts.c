@@ -84,9 +84,9 @@ static mica_status add_line(const char *name, const char *folder, int32_t line, 
   for (size_t at = 0, bytes = 0; at < text.size; at += bytes)
     if ((bytes = mica__utf8_first(text.at + at, text.size - at)) == 0)
       return mica__fail(MICA_E_FORMAT, "%s:%d: the text is not UTF-8 at byte %zu", name, (int)line, at + 1);
-  if (!file.size || memchr(file.at, 0, file.size) || memchr(text.at, 0, text.size))
-    return mica__fail(MICA_E_FORMAT, "%s:%d: the name of the recording is empty, or the line holds a zero byte", name,
-                      (int)line);
+  if (!file.size) return mica__fail(MICA_E_FORMAT, "%s:%d: the name of the recording is empty", name, (int)line);
+  if (memchr(file.at, 0, file.size) || memchr(text.at, 0, text.size))
+    return mica__fail(MICA_E_FORMAT, "%s:%d: the line holds a zero byte", name, (int)line);
   if (*file.at != '/' && *folder) mica__text_addf(&path, "%s/", folder);
   mica__text_add_bytes(&path, file.at, file.size);
   char *copy = calloc(1, text.size + 1);

@@ -31,11 +31,10 @@ static void fill_header(unsigned char *at, uint32_t rate, uint32_t bytes) {
 
 mica_status mica_sound_write(const char *path, int32_t rate, const float *samples, int64_t count) {
   unsigned char header[HEADER];
-  if (!path || !samples) return mica__fail(MICA_E_INVALID, "mica_sound_write: a pointer is NULL");
+  if (!path || !samples) return mica__fail(MICA_E_INVALID, "mica_sound_write: path or samples is NULL");
   if (rate < 1 || count < 0 || count > (INT32_MAX - HEADER) / 2)
-    return mica__fail(MICA_E_INVALID,
-                      "%s: %lld samples at %d Hz cannot be written as a WAV file, which holds 0 to %d at 1 Hz or more",
-                      path, (long long)count, (int)rate, (INT32_MAX - HEADER) / 2);
+    return mica__fail(MICA_E_INVALID, "%s: a WAV file has 0 to %d samples at 1 Hz or more, not %lld at %d Hz", path,
+                      (INT32_MAX - HEADER) / 2, (long long)count, (int)rate);
   unsigned char *bytes = malloc(2 * (size_t)count + 1);
   if (!bytes) return mica__fail_nomem(path);
   for (int64_t i = 0; i < count; i++) {

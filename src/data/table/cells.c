@@ -31,7 +31,7 @@ static mica_status fail_cell(const mica__field *field, const mica__records *r, c
 
 /* True if the names of all classes are numbers: a message then adds OR_REGRESS, because they may be meant as
  * numbers. */
-#define OR_REGRESS "; or pass --task regress"
+#define OR_REGRESS "; to predict numbers, pass --task regress"
 static bool are_numbers(const mica__dictionary *d) {
   double value = 0;
   for (int32_t i = 0; i < d->count; i++)
@@ -41,12 +41,12 @@ static bool are_numbers(const mica__dictionary *d) {
 
 static mica_status fail_name(const mica__field *field, const mica__records *r) {
   mica__text what = {0};
-  mica__text_add(&what, "is out of range: no class has this name; there are ");
+  mica__text_add(&what, "is not one of the classes: ");
   for (int32_t i = 0; i < field->classes.count && i < 20; i++)
     mica__text_addf(&what, i ? ", %s" : "%s", field->classes.names[i]);
   if (field->classes.count > 20) mica__text_add(&what, ", ...");
   if (are_numbers(&field->classes)) mica__text_add(&what, OR_REGRESS);
-  mica_status status = fail_cell(field, r, what.data ? what.data : "is out of range: no class has this name");
+  mica_status status = fail_cell(field, r, what.data ? what.data : "is not one of the classes");
   mica__text_free(&what);
   return status;
 }

@@ -319,11 +319,10 @@ static mica_status number_classes(const mica__inference *in, mica__field *field,
   const size_t samples = in->schema->samples, seen = (size_t)c->seen.count;
   const bool named = seen <= FEW_TEXTS && seen * TEXT_REPEATS <= samples;
   if (!named && c->most >= FEW_CLASSES && c->most / CLASSES_PER_SAMPLE > (double)samples)
-    return mica__fail(
-        MICA_E_FORMAT,
-        "%s: column \"%s\" has %zu different labels of %zu samples, up to %.0f: too many to be classes; "
-        "the task regress predicts numbers; choose a column of classes with --label, or pass --task regress",
-        in->records->name, field->name, seen, samples, c->most);
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: column \"%s\" has labels up to %.0f, which would be too many classes for %zu samples; "
+                      "choose a column of classes with --label, or pass --task regress to predict numbers",
+                      in->records->name, field->name, c->most, samples);
   if (!named && c->most >= MICA__MAX_CLASSES)
     return mica__fail(MICA_E_FORMAT, "%s: the label %.0f in column \"%s\" is too large; labels must be at most %d",
                       in->records->name, c->most, field->name, MICA__MAX_CLASSES - 1);

@@ -40,8 +40,8 @@ static mica_status make_more_room(listed *l) {
 
 static mica_status add_listed(listed *l, const mica__records *r, size_t width) {
   if (r->count != width)
-    return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, the first line has %zu", r->name, r->line, r->count,
-                      width);
+    return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, but the first line has %zu", r->name, r->line,
+                      r->count, width);
   if (l->count == l->room) MICA_TRY(make_more_room(l));
   for (size_t c = 0; c < l->column_count; c++) {
     const mica__cell cell = r->cells[l->at[c]];
@@ -81,7 +81,7 @@ static mica_status list_table(mica__records *r, const char *const *answers, size
     MICA_TRY(add_listed(l, r, width));
     MICA_TRY(mica__records_next(r, &more));
   }
-  return *found && !l->count ? mica__fail(MICA_E_FORMAT, "%s holds no row", r->name) : MICA_OK;
+  return *found && !l->count ? mica__fail(MICA_E_FORMAT, "%s has no row after the names of columns", r->name) : MICA_OK;
 }
 
 static mica_column_data column_of(const char *name, const char *texts, const int64_t *ends) {

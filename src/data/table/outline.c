@@ -107,7 +107,8 @@ static mica_status take_field(mica__schema *schema, const char *text, const char
   schema->count++;
   field->numbered = n == strlen(NUMBERED) && !strncmp(text, NUMBERED, n);
   field->label = field->numbered || is_of(text, schema->flags ? FLAG : LABEL);
-  if (field->label && field->numbered && schema->answers) return mica__fail(MICA_E_FORMAT, "'%s' is not a label", text);
+  if (field->label && field->numbered && schema->answers)
+    return mica__fail(MICA_E_FORMAT, "the run is damaged: \"table\" holds \"%.40s\"", text);
   const char *number = mica_column_kind_name(MICA_COLUMN_KIND_NUMBER);
   if (field->label || (n == strlen(number) && !strncmp(text, number, n))) {
     field->at = schema->count - 1;
@@ -130,7 +131,7 @@ static mica_status take_field(mica__schema *schema, const char *text, const char
     const char *word = mica_column_kind_name(others[k]);
     if (strlen(word) == n && !strncmp(text, word, n)) field->kind = others[k], field->unused = true;
   }
-  return field->unused ? MICA_OK : mica__fail(MICA_E_FORMAT, "'%s' is not a column of a table", text);
+  return field->unused ? MICA_OK : mica__fail(MICA_E_FORMAT, "the run is damaged: \"table\" holds \"%.40s\"", text);
 }
 
 /* Fills the store with a sample of zeros, which is never read. */
@@ -174,7 +175,9 @@ mica_status mica__outline_open(const char *const *texts, size_t count, bool head
   schema->samples = 1;
   schema->flags = count_labels(texts, count, FLAG) > 0;
   const size_t labels = count_labels(texts, count, schema->flags ? FLAG : LABEL);
-  if (labels > MICA__MOST_ANSWERS) status = mica__fail(MICA_E_FORMAT, "there are %zu labels", labels);
+  if (labels > MICA__MOST_ANSWERS)
+    status = mica__fail(MICA_E_FORMAT, "the run is damaged: \"table\" holds %zu labels, above %d", labels,
+                        MICA__MOST_ANSWERS);
   if (schema->flags || labels > 1) schema->answers = labels;
   for (size_t i = 0; status == MICA_OK && i < count; i++)
     status = take_field(schema, texts[i], classes, class_count, bases);
