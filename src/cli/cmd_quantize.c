@@ -100,7 +100,7 @@ static int take(const cli_command *self, const struct values *v, mica_run_quanti
   }
   const char *measured = measuring(v);
   if (v->weights_only && measured) {
-    cli_fail(self, "--%s is for inputs of layers; --weights-only leaves them as they are", measured);
+    cli_fail(self, "--%s has no effect with --weights-only, which quantises no inputs of layers", measured);
     return CLI_USAGE;
   }
   if (v->percentile && (!v->method || strcmp(v->method, "percentile") != 0)) {
@@ -143,7 +143,10 @@ static int take_model(const cli_command *self, const struct values *v, double sc
   size_t counts[2] = {0};
   const char *const texts[2] = {v->mean, v->deviation};
   if ((v->bits && strcmp(v->bits, "8") != 0) || v->group || v->equalize) {
-    cli_fail(self, "a model in ONNX gets weights of 8 bits: --bits 4, --group and --equalize are for runs");
+    cli_fail(self, "--%s is for runs; an ONNX model gets weights of 8 bits",
+             v->group      ? "group"
+             : v->equalize ? "equalize"
+                           : "bits 4");
     return CLI_USAGE;
   }
   if (!is_model(v->out)) {
@@ -151,11 +154,11 @@ static int take_model(const cli_command *self, const struct values *v, double sc
     return CLI_USAGE;
   }
   if (!v->data && !v->weights_only) {
-    cli_fail(self, "--data is missing: calibration needs samples; --weights-only does not");
+    cli_fail(self, "--data is missing: calibration needs samples; --weights-only needs none");
     return CLI_USAGE;
   }
   if (!v->mean != !v->deviation) {
-    cli_fail(self, "give both --mean and --deviation");
+    cli_fail(self, "--%s is missing: --%s needs it", v->mean ? "deviation" : "mean", v->mean ? "mean" : "deviation");
     return CLI_USAGE;
   }
   for (int k = 0; k < 2 && v->mean; k++) {
@@ -242,11 +245,9 @@ static int quantize_model(const cli_command *self, const struct values *v, const
 
 static int quantize_published(const cli_command *self, const struct values *v) {
   const size_t n = v->out ? strlen(v->out) : 0;
-  int64_t bits = 8;
-  int status = cli_integer(self, "bits", v->bits, 4, 8, &bits);
-  if (status != CLI_OK) return status;
-  if (v->bits && bits != 4 && bits != 8) {
-    cli_fail(self, "--bits must be 8 or 4; --type names other types");
+  const bool four = v->bits && strcmp(v->bits, "4") == 0;
+  if (v->bits && !four && strcmp(v->bits, "8") != 0) {
+    cli_fail(self, "--bits must be 8 or 4, not \"%s\"; --type names other types", v->bits);
     return CLI_USAGE;
   }
   if (n < 6 || strcmp(v->out + n - 5, ".gguf") != 0) {
@@ -257,11 +258,7 @@ static int quantize_published(const cli_command *self, const struct values *v) {
     cli_fail(self, "a published model is quantised without data; give only --type, --bits and --out");
     return CLI_USAGE;
   }
-  return cli_model_write(self, v->run, NULL, v->out,
-                         v->type               ? v->type
-                         : v->bits && bits < 8 ? "q4_k"
-                                               : "q8_0",
-                         false, v->json);
+  return cli_model_write(self, v->run, NULL, v->out, v->type ? v->type : four ? "q4_k" : "q8_0", false, v->json);
 }
 
 static int run(const cli_command *self, const void *given) {

@@ -94,7 +94,7 @@ static int check(const cli_command *self, const struct values *v) {
   const int asked = (v->user != NULL) + (v->like != NULL) + (v->rated.count || v->ratings);
   if (v->model && asked == 1 && !(v->rated.count && v->ratings)) {
     if (v->like && v->context.count) {
-      cli_fail(self, "--context is for --user; --like compares items only");
+      cli_fail(self, "--context has no effect with --like, which compares items only");
       return CLI_USAGE;
     }
     if (!v->exclude_seen || v->user) return CLI_OK;

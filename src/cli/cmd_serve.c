@@ -172,7 +172,8 @@ static mica_status warm_up(const serve_model *model, mica_decoder *decoder) {
 /* Checks the words NAME=PATH of --adapter. */
 static int check_adapters(const cli_command *self, const cli_words *adapters) {
   if (adapters->count > SERVE_MOST_ADAPTERS) {
-    cli_fail(self, "--adapter may name at most %d adapters", SERVE_MOST_ADAPTERS);
+    cli_fail(self, "--adapter is given %zu times, but may be given at most %d times", adapters->count,
+             SERVE_MOST_ADAPTERS);
     return CLI_USAGE;
   }
   for (size_t a = 0; a < adapters->count; a++) {

@@ -107,7 +107,8 @@ static void sign_path(work *w, const char *path, int depth) {
     return;
   }
   if (depth == MOST_FOLDERS) {
-    cli_fail(w->self, "%s: folders are more than %d deep", path, MOST_FOLDERS);
+    cli_fail(w->self, "%s: more than %d folders are inside one another; sign or check this folder by itself", path,
+             MOST_FOLDERS);
     w->failed = true;
     return;
   }
@@ -118,7 +119,8 @@ static void sign_path(work *w, const char *path, int depth) {
     cli_fail(w->self, "%s: the folder cannot be read in full", path);
     w->failed = true;
   } else if (!count && !depth) {
-    cli_fail(w->self, "%s has no files", path);
+    cli_fail(w->self, "%s has no files to %s; hidden files and signatures do not count", path,
+             w->v->check ? "check" : "sign");
     w->failed = true;
   }
   for (size_t i = 0; i < count; i++) {
@@ -133,7 +135,7 @@ static void sign_path(work *w, const char *path, int depth) {
 static const char *ask(const struct values *v, char *password, char *again, size_t room) {
   if (v->no_password) return NULL;
   if (!cli_read_password("password of the new key", password, room) || !cli_read_password("once more", again, room))
-    return "there is no password; --no-password makes a key without one";
+    return "there is no password of at most 1022 bytes; --no-password makes a key without one";
   if (strcmp(password, again) != 0) return "the two passwords differ";
   return *password ? NULL : "the password is empty; --no-password makes a key without one";
 }
@@ -166,7 +168,8 @@ static int sign_all(const cli_command *self, const struct values *v) {
   if (!v->check) {
     if (mica_signature_key_is_encrypted(v->key, &encrypted) != MICA_OK) return cli_fail_library(self);
     if (encrypted && !cli_read_password("password of the key", password, sizeof password))
-      return cli_fail(self, "%s is encrypted, and there is no password on standard input", v->key);
+      return cli_fail(self, "%s is encrypted, and no password of at most %zu bytes was given", v->key,
+                      sizeof password - 2);
     if (encrypted) w.config.password = password;
   }
   cli_json json;

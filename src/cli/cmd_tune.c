@@ -5,6 +5,7 @@
 #include "cli/terminal.h"
 #include "cli/worker.h"
 
+#include <errno.h>
 #include <mica/tune.h>
 #include <signal.h>
 #include <stdio.h>
@@ -153,7 +154,7 @@ static int tune_shape(const job *j, const char *op, const shape_list *shapes, si
     report(tuner, &r, j->json, j->rows);
     if (mica_tuner_keep(tuner, r.best, r.best_seconds) != MICA_OK) status = cli_fail_library(j->self);
   } else {
-    status = cli_fail(j->self, "%s: nothing could be measured", problem);
+    status = cli_fail(j->self, "%s: no candidate could be measured within the budget on this device", problem);
   }
   mica_tuner_destroy(tuner);
   return status;
@@ -177,22 +178,23 @@ static bool add_shape(shape_file *to, const char *text, size_t line) {
   return true;
 }
 
-/* Reads the first word of each line; "#" begins a comment. False if the file cannot be read or memory is short. */
-static bool read_shapes(const char *path, shape_file *shapes) {
+/* Reads the first word of each line; "#" begins a comment. Returns 0, or an errno if the file cannot be read or
+ * memory is short. */
+static int read_shapes(const char *path, shape_file *shapes) {
   FILE *file = strcmp(path, "-") ? fopen(path, "r") : stdin;
   char *line = NULL;
   size_t room = 0;
-  bool good = file != NULL;
-  for (size_t number = 1; good && getline(&line, &room, file) >= 0; number++) {
+  int error = file ? 0 : errno;
+  for (size_t number = 1; !error && getline(&line, &room, file) >= 0; number++) {
     line[strcspn(line, "#\r\n")] = '\0';
     char *word = line + strspn(line, " \t");
     word[strcspn(word, " \t")] = '\0';
-    if (*word) good = add_shape(shapes, word, number);
+    if (*word && !add_shape(shapes, word, number)) error = ENOMEM;
   }
+  if (file && ferror(file)) error = errno ? errno : EIO;
   free(line);
-  if (file && ferror(file)) good = false;
   if (file && file != stdin) fclose(file);
-  return good;
+  return error;
 }
 
 /* Tunes all shapes. Stops at a line of a file that is not a shape: the others are probably not shapes either. */
@@ -215,8 +217,9 @@ static int tune_file(const job *j, const mica_tunable *tunable, const char *path
   shape_file read = {0};
   const char *name = strcmp(path, "-") ? path : "standard input";
   int status;
-  if (!read_shapes(path, &read))
-    status = cli_fail(j->self, "cannot read %s", path);
+  const int error = read_shapes(path, &read);
+  if (error)
+    status = cli_fail(j->self, "cannot read %s: %s", name, strerror(error));
   else if (!read.count)
     status = cli_fail(j->self, "%s has no shapes; write one per line, as %s", name, tunable->syntax);
   else

@@ -116,16 +116,21 @@ static const size_t text_words[] = {2, 24, 200};
 #define TEXTS (sizeof text_words / sizeof *text_words)
 #define TEXT_BYTES 1024
 
+/* Room for the reason why a model failed. */
+#define REASON_BYTES 512
+
+/* Stores the reason if the model failed. */
 static bool go_on(void *user, const mica_decoder_event *event) {
-  bool *failed = user;
-  if (event->finish == MICA_FINISH_ERROR) *failed = true;
+  char *reason = user;
+  if (event->finish == MICA_FINISH_ERROR)
+    snprintf(reason, REASON_BYTES, "%s", event->message ? event->message : "the model failed");
   return true;
 }
 
 static int warm_writer(const cli_command *self, const cli_model *opened) {
   mica_decoder *decoder = NULL;
   int32_t ids[LONGEST];
-  bool failed = false;
+  char reason[REASON_BYTES] = "";
   mica_status status = mica_decoder_create(opened->engine, opened->model, NULL, &decoder);
   const int64_t context = status == MICA_OK ? mica_decoder_context(decoder) : 0;
   for (size_t i = 0; i < LONGEST; i++)
@@ -140,13 +145,13 @@ static int warm_writer(const cli_command *self, const cli_model *opened) {
                                   .most_tokens = WRITTEN,
                                   .ignore_end = true,
                                   .event = go_on,
-                                  .user = &failed};
+                                  .user = reason};
     status = mica_decoder_add(decoder, &request, NULL);
     while (status == MICA_OK && busy) status = mica_decoder_step(decoder, &busy);
   }
   mica_decoder_destroy(decoder);
   if (status != MICA_OK) return cli_fail_library(self);
-  return failed ? cli_fail(self, "the model's logits are not finite") : CLI_OK;
+  return *reason ? cli_fail(self, "the model cannot continue a text: %s", reason) : CLI_OK;
 }
 
 /* Writes a word that tokenizers of most languages have, `words` times. */

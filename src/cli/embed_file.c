@@ -43,8 +43,9 @@ static int split(const cli_command *self, const char *path, size_t bytes, cli_li
   size_t most = 1;
   const char *zero = memchr(lines->data, 0, bytes);
   if (zero)
-    return cli_fail(self, "%s: byte %zu is zero; if it is a text in UTF-16, save it as UTF-8", path,
-                    (size_t)(zero - lines->data));
+    return cli_fail(self,
+                    "%s: byte %zu is zero, but a text has no zero bytes; if the file is in UTF-16, save it as UTF-8",
+                    path, (size_t)(zero - lines->data));
   for (const char *at = lines->data; (at = strchr(at, '\n')); at++) most++;
   lines->texts = calloc(most, sizeof *lines->texts);
   if (!lines->texts) return cli_fail(self, "there is not enough memory for %s", path);
@@ -65,9 +66,10 @@ int cli_lines_read(const cli_command *self, const char *path, cli_lines *lines) 
   if (!standard && cli_is_folder(path)) return cli_fail(self, "%s is a folder; name a file with a text per line", path);
   FILE *file = standard ? stdin : fopen(path, "rb");
   if (!file) return cli_fail(self, "%s cannot be read: %s", path, strerror(errno));
-  int status = read_whole(self, file, standard ? "standard input" : path, &lines->data, &bytes);
+  const char *name = standard ? "standard input" : path;
+  int status = read_whole(self, file, name, &lines->data, &bytes);
   if (!standard) fclose(file);
-  return status == CLI_OK ? split(self, path, bytes, lines) : status;
+  return status == CLI_OK ? split(self, name, bytes, lines) : status;
 }
 
 int cli_lines_copy(const cli_command *self, const cli_words *words, cli_lines *lines) {
@@ -146,8 +148,10 @@ bool cli_is_vectors(const char *path) { return ends_in(path, ".npy") || ends_in(
 
 static int take(const cli_command *self, const char *path, mica_dtype dtype, mica_shape shape, const void *data,
                 cli_vectors *vectors) {
+  char text[MICA_SHAPE_TEXT];
   if (dtype != MICA_F32 || shape.rank != 2 || shape.dim[1] < 1)
-    return cli_fail(self, "%s has no matrix of f32 numbers: one row per vector", path);
+    return cli_fail(self, "%s: the vectors are %s %s, but must be f32 [rows, columns] with at least one column", path,
+                    mica_dtype_name(dtype), mica_shape_format(shape, text));
   const size_t bytes = (size_t)shape.dim[0] * (size_t)shape.dim[1] * sizeof(float);
   vectors->count = (size_t)shape.dim[0];
   vectors->width = shape.dim[1];

@@ -5,6 +5,7 @@
 
 #include <mica/finetune.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,12 +100,14 @@ typedef struct continued {
   const mica_run_texts *texts;
   size_t index;
   bool done, failed;
+  char reason[512]; /* why it failed */
 } continued;
 
 static bool take(void *user, const mica_decoder_event *event) {
   continued *c = user;
   c->done = event->finish != MICA_FINISH_NONE;
   c->failed = event->finish == MICA_FINISH_ERROR;
+  if (c->failed) snprintf(c->reason, sizeof c->reason, "%s", event->message ? event->message : "the model failed");
   return event->bytes == 0 || c->texts->text(c->texts->user, c->index, event->text, event->bytes);
 }
 
@@ -118,16 +121,22 @@ static mica_sampler_config sampling_of(const mica_run_texts *texts) {
                                .repeat_penalty = s->repetition};
 }
 
-/* Reads a whole file as text; the caller frees *text. */
+/* Reads a JSON Schema as text; the caller frees *text. */
 static int read_text(const cli_command *self, const char *path, char **text) {
   FILE *file = fopen(path, "rb");
-  char *read = file ? malloc(MOST_SCHEMA + 1) : NULL;
-  const size_t count = read ? fread(read, 1, MOST_SCHEMA + 1, file) : 0;
-  const bool bad = !read || ferror(file) || count > MOST_SCHEMA;
-  if (file) fclose(file);
-  if (bad) {
+  if (!file) return cli_fail(self, "cannot read %s: %s", path, strerror(errno));
+  char *read = malloc(MOST_SCHEMA + 1);
+  if (!read) {
+    fclose(file);
+    return cli_fail(self, "there is not enough memory to read %s", path);
+  }
+  const size_t count = fread(read, 1, MOST_SCHEMA + 1, file);
+  const int error = ferror(file) ? errno : 0;
+  fclose(file);
+  if (error || count > MOST_SCHEMA) {
     free(read);
-    return cli_fail(self, "%s cannot be read, or has more than %d bytes", path, MOST_SCHEMA);
+    return error ? cli_fail(self, "cannot read %s: %s", path, strerror(error))
+                 : cli_fail(self, "%s has more than %d bytes, too many for a JSON Schema", path, MOST_SCHEMA);
   }
   read[count] = '\0';
   *text = read;
@@ -165,7 +174,7 @@ static int decode(const cli_command *self, const cli_model *opened, const char *
   const int result = status == MICA_OK ? CLI_OK : cli_fail_library(self);
   mica_decoder_destroy(decoder);
   for (size_t p = 0; result == CLI_OK && p < count; p++)
-    if (states[p].failed) return cli_fail(self, "prompt %zu: the model's numbers are not finite", p + 1);
+    if (states[p].failed) return cli_fail(self, "prompt %zu: %s", p + 1, states[p].reason);
   return result;
 }
 

@@ -61,7 +61,8 @@ static int score(const cli_command *self, const cli_model *opened, const char *d
                  int64_t window, bool json) {
   mica_perplexity p;
   if (encoding->count < 2)
-    return cli_fail(self, "%s has %zu tokens; a perplexity needs at least two", data, encoding->count);
+    return cli_fail(self, "%s has %zu token%s; a perplexity needs at least two", data, encoding->count,
+                    encoding->count == 1 ? "" : "s");
   if (mica_foundation_perplexity(opened->engine, opened->model, encoding->ids, encoding->count,
                                  &(mica_perplexity_config){.window = window, .adapter = opened->adapter},
                                  &p) != MICA_OK)

@@ -140,6 +140,8 @@ done
 echo '{"type": 3}' >"$work/schema.json"
 run generate --model "$model" --prompt abc --schema "$work/schema.json"
 [ "$status" = 1 ] && printf '%s' "$err" | grep -q 'type' || fault "$err"
+run generate --model "$model" --prompt abc --schema "$work/none.json"
+[ "$status" = 1 ] && printf '%s' "$err" | grep -q "cannot read $work/none.json: No such file" || fault "$err"
 run generate --model "$model" --prompt abc --window 3
 [ "$status" = 2 ] || fault "exit status $status"
 run chat "$work"

@@ -45,7 +45,7 @@ ends 0 '*row 2 *' ''
 
 for option in '--samples 3' '--no-correction' "--data $work/k.csv" '--mean 1'; do
   # shellcheck disable=SC2086
-  refused 2 "${option%% *} is for inputs of layers; --weights-only leaves them as they are" \
+  refused 2 "${option%% *} has no effect with --weights-only, which quantises no inputs of layers" \
     quantize "$work/k" --weights-only --out "$work/none" $option
 done
 for option in '--samples 3' '--method minmax' '--no-correction'; do
@@ -62,7 +62,7 @@ ends 0 '*bytes,*' 'mica quantize: equalize does nothing: no two layers are a pai
 
 refused 2 '--exclude-seen is for --user' recommend --model "$work/rate" --like i1 --exclude-seen
 refused 2 '--exclude-seen is for --user' recommend --model "$work/rate" --rate i1=3 --exclude-seen
-refused 2 '--context is for --user' recommend --model "$work/rate" --like i1 --context a=1
+refused 2 '--context has no effect with --like' recommend --model "$work/rate" --like i1 --context a=1
 for option in '--seed 1' '--top-k 3' '--top-p 0.5'; do
   # shellcheck disable=SC2086
   refused 2 "${option%% *} needs random tokens; --temperature 0" \

@@ -70,7 +70,7 @@ run sign run/none --key v.key
 ends 1 '' '*run/none*'
 mkdir empty
 run sign empty --key v.key
-ends 1 '' '*empty has no files'
+ends 1 '' '*empty has no files to sign; hidden files and signatures do not count'
 
 # A model is opened if it has the right signature.
 model=$MICA_SOURCE_DIR/tests/golden/foundation/gemma3-gguf/model.gguf

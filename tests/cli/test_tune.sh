@@ -29,7 +29,7 @@ done
 run tune gemm --shape 8,8,8 --shapes x
 ends 2 '' '*give --shapes or --shape, not both*'
 run tune gemm --shapes /nonexistent
-ends 1 '*' 'mica tune: cannot read /nonexistent'
+ends 1 '*' 'mica tune: cannot read /nonexistent: *'
 # A file of other lines is one error, which names the first; a file without shapes is an error too.
 printf '# a table\n\na,b\n1,2\n3,4\n' >"$work/table.csv"
 run tune gemm --shapes "$work/table.csv"
