@@ -135,7 +135,7 @@ static void sign_path(work *w, const char *path, int depth) {
 static const char *ask(const struct values *v, char *password, char *again, size_t room) {
   if (v->no_password) return NULL;
   if (!cli_read_password("password of the new key", password, room) || !cli_read_password("once more", again, room))
-    return "there is no password of at most 1022 bytes; --no-password makes a key without one";
+    return "no password of at most 1022 bytes was given; --no-password makes a key without one";
   if (strcmp(password, again) != 0) return "the two passwords differ";
   return *password ? NULL : "the password is empty; --no-password makes a key without one";
 }

@@ -163,7 +163,7 @@ static mica_status read_file(const char *path, const mica_dataset_config *config
   MICA_TRY(read_first(path, bytes, &size));
   for (size_t k = 0; k < SOURCES; k++)
     if (sources[k]->is_file && sources[k]->is_file(path, bytes, size)) return sources[k]->open(&path, 1, config, store);
-  return mica__fail(MICA_E_FORMAT, "%s is not a file of data of a known kind", path);
+  return mica__fail(MICA_E_FORMAT, "%s is not in a data format that Mica reads", path);
 }
 
 /* The only file of a folder that contains nothing else except a licence and a README; NULL with MICA_OK for other
@@ -196,7 +196,8 @@ static mica_status read_folder(const char *path, const mica_dataset_config *conf
   MICA_TRY(mica__names_read(path, &names));
   char **paths = calloc(names.count + 1, sizeof *paths);
   mica_status status = paths ? MICA_OK : mica__fail_nomem(path);
-  if (status == MICA_OK && names.count == 0) status = mica__fail(MICA_E_FORMAT, "the folder %s is empty", path);
+  if (status == MICA_OK && names.count == 0)
+    status = mica__fail(MICA_E_FORMAT, "the folder %s is empty, or has only hidden files", path);
   if (status == MICA_OK) status = open_parts(path, &names, config, store, paths, &parted);
   free(paths);
   if (status == MICA_OK && !parted) status = only_file(path, &names, &only);
@@ -215,7 +216,7 @@ static mica_status read_folder(const char *path, const mica_dataset_config *conf
     MICA_TRY(is_folder_of(sources[k], path, &is));
     if (is) return sources[k]->open(&path, 1, config, store);
   }
-  return mica__fail(MICA_E_FORMAT, "the folder %s holds no data of a known kind", path);
+  return mica__fail(MICA_E_FORMAT, "the folder %s holds no data in a format that Mica reads", path);
 }
 
 static mica_status check_like(const mica__store *store, const mica_dataset_config *config) {
@@ -246,9 +247,10 @@ static mica_status name_classes(const char *path, mica__store *store, const mica
 static mica_status check_config(const mica_dataset_config *config) {
   if ((unsigned)config->part > MICA_PART_TEST || config->height < 0 || config->height > 32768 || config->width < 0 ||
       config->width > 32768 || (config->channels != 0 && config->channels != 1 && config->channels != 3))
-    return mica__fail(
-        MICA_E_INVALID,
-        "mica_dataset_open: part must be a mica_part, height and width 0 to 32768, and channels 0, 1 or 3");
+    return mica__fail(MICA_E_INVALID,
+                      "mica_dataset_open: part (%d) must be a mica_part, height (%d) and width (%d) 0 to 32768, and "
+                      "channels (%d) 0, 1 or 3",
+                      (int)config->part, (int)config->height, (int)config->width, (int)config->channels);
   if (config->longest < 0 || config->longest > 32768 || config->rate < 0 || config->rate > MICA__SOUND_RATE)
     return mica__fail(MICA_E_INVALID,
                       "mica_dataset_open: longest (%d) must be 0 to 32768 pixels, and rate (%d) 0 to %d",
@@ -273,7 +275,7 @@ mica_status mica_dataset_open(const char *path, const mica_dataset_config *confi
   const char *found = strcmp(path, FASHION_MNIST) ? path : FASHION_MNIST_PATH;
   if (stat(found, &about)) {
     if (found != path)
-      return mica__fail(MICA_E_NOT_FOUND, "there is no %s; Debian's package dataset-fashion-mnist brings it", found);
+      return mica__fail(MICA_E_NOT_FOUND, "there is no %s; Debian's package dataset-fashion-mnist installs it", found);
     return mica__fail(MICA_E_NOT_FOUND, "there is no dataset %s, or it cannot be read", path);
   }
   if (!S_ISDIR(about.st_mode) && !S_ISREG(about.st_mode))

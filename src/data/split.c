@@ -38,7 +38,7 @@ static mica_status part_by(const mica_dataset *dataset, const uint8_t *chosen, m
   for (uint64_t i = 0; i < dataset->count; i++) count += chosen[i];
   if (count == 0 || count == dataset->count)
     return mica__fail(MICA_E_INVALID,
-                      "%s: the split puts all of the %llu samples into one part and none into the other",
+                      "%s: the split leaves one of the two parts without samples (samples in all: %llu)",
                       dataset->store->name, (unsigned long long)dataset->count);
   mica_dataset *a = subset(dataset, count), *b = subset(dataset, dataset->count - count);
   if (!a || !b) {
@@ -185,7 +185,7 @@ static mica_status choose_classes(const mica_dataset *dataset, const mica_split_
   const uint64_t count = dataset->count;
   const int32_t classes = mica_dataset_classes(dataset);
   if (classes < 1 || mica_dataset_label(dataset, 0) < 0)
-    return mica__fail(MICA_E_INVALID, "%s has no classes to split by, or its first sample has none",
+    return mica__fail(MICA_E_INVALID, "%s: the samples do not have one class each, so by_class cannot split them",
                       dataset->store->name);
   uint64_t *left = calloc((size_t)classes, sizeof *left);
   leftover *rests = calloc((size_t)classes, sizeof *rests);

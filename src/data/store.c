@@ -95,10 +95,12 @@ static const kind_rule rules[] = {
 
 static mica_status check_column(const mica__store *store, const mica_column *about) {
   char text[MICA_SHAPE_TEXT];
-  if (!about->name || !*about->name || (size_t)about->kind >= sizeof rules / sizeof *rules)
-    return mica__fail(MICA_E_FORMAT, "%s: a column has no name, or its kind is not a mica_column_kind", store->name);
+  if (!about->name || !*about->name) return mica__fail(MICA_E_FORMAT, "%s: a column has no name", store->name);
+  if ((size_t)about->kind >= sizeof rules / sizeof *rules)
+    return mica__fail(MICA_E_FORMAT, "%s: the kind of column \"%s\" is %d, which is not a mica_column_kind",
+                      store->name, about->name, (int)about->kind);
   if (mica__store_find(store, about->name))
-    return mica__fail(MICA_E_FORMAT, "%s has two columns \"%s\"", store->name, about->name);
+    return mica__fail(MICA_E_FORMAT, "%s has two columns with the name \"%s\"", store->name, about->name);
   const kind_rule *rule = &rules[about->kind];
   const mica_shape shape = about->shape;
   if (about->dtype != rule->dtypes[0] && about->dtype != rule->dtypes[1])
@@ -221,7 +223,7 @@ mica_status mica__store_convert_labels(mica__store *store, mica_dtype dtype, con
     if (value != floor(value)) {
       free(converted);
       return mica__fail(MICA_E_FORMAT,
-                        "%s: the label %g of sample %" PRIu64
+                        "%s: the label %.15g of sample %" PRIu64
                         " is not a whole number, so it is not a class; the task regress predicts numbers",
                         store->name, value, i);
     }

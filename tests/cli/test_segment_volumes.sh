@@ -19,7 +19,7 @@ run train --task segment --data "$work/odd" --out "$work/none"
 ends 1 '' '*images/1.nii is not a NIfTI file*'
 rm "$work/odd/images/1.nii"
 run train --task segment --data "$work/odd" --out "$work/none"
-ends 1 '' '*masks/1.nii is a mask without a picture: there is no 1.nii or .nii.gz*'
+ends 1 '' '*masks/1.nii is a mask that belongs to none of the volumes: there is no 1.nii or .nii.gz*'
 run train --data "$work/data" --mask-values 0,2 --out "$work/none"
 ends 1 '' '*masks/0.nii holds the value 1, which is not a class of mask-values*'
 run train --data "$work/data" --mask-values 0,#ff0000 --out "$work/none"

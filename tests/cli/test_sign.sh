@@ -31,7 +31,7 @@ ends 1 '' '*v.* exists already*'
 run sign --new-key "$(printf 'x\033[31m')" --no-password
 ends 0 'x[?][[]31m.key is secret; give x[?][[]31m.pub to those who check' ''
 run sign --new-key w </dev/null
-ends 1 '' '*there is no password*'
+ends 1 '' '*no password of at most 1022 bytes was given*'
 ran='mica sign --new-key w'
 printf 'one\ntwo\n' | "$mica" sign --new-key w >out 2>err && fault 'two passwords are one'
 grep -q 'passwords differ' err || fault "$(cat err)"

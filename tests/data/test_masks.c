@@ -176,7 +176,7 @@ START_TEST(what_does_not_fit_is_named) {
   snprintf(extra, sizeof extra, "%s/images/c.png", folder);
   ck_assert_int_eq(remove(files_path(extra)), 0);
   write_png(folder, "masks/d.png", 1, 4, 6, masks[0]);
-  fails(folder, NULL, MICA_E_FORMAT, "masks/d.png is a mask without a picture");
+  fails(folder, NULL, MICA_E_FORMAT, "masks/d.png is a mask that belongs to none of the pictures");
   folder = "masks6";
   write_pairs(folder, same);
   write_png(folder, "masks/a.png", 1, 4, 6, same[1]);

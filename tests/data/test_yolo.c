@@ -148,14 +148,14 @@ START_TEST(labels_that_are_wrong) {
   refused("bad", "a.txt holds a zero byte");
   files_write_text("bad/labels/a.txt", "0 0.5 0.5 1 1");
   files_write_text("bad/images/a.png", "none");
-  refused("bad", "a.png is neither PNG nor JPEG, or damaged");
+  refused("bad", "a.png is neither PNG nor JPEG, or is damaged");
 }
 END_TEST
 
 START_TEST(names_that_are_wrong) {
   static const struct {
     const char *yaml, *sentence;
-  } cases[] = {{"nc: 3\nnames: [cat, dog]\n", "data.yaml, line 1: \"nc\" is 3, but \"names\" has 2"},
+  } cases[] = {{"nc: 3\nnames: [cat, dog]\n", "data.yaml, line 1: \"nc\" is 3, but \"names\" lists 2"},
                {"names:\n  0: cat\n  2: dog\n", "data.yaml: \"names\" has no class 1"},
                {"names:\n  0: cat\n  0: dog\n", "data.yaml, line 3: class 0 has two names"},
                {"names: [cat, dog\n", "data.yaml, line 2: after a name of \"names\", there is neither a comma nor ]"},
@@ -163,9 +163,9 @@ START_TEST(names_that_are_wrong) {
                {"names: [cat, 'dog]\n", "data.yaml, line 1: a quote is not closed"},
                {"names:\n  cat: 0\n", "data.yaml, line 2: a name of \"names\" must follow a number below 10000"},
                {"names: [cat, '']\n", "data.yaml, line 1: class 1 has an empty name"},
-               {"names: {20000: cat}\n", "there are more than 10000 classes"},
+               {"names: {20000: cat}\n", "line 1: a class has the number 20000, but at most 9999 is allowed"},
                {"names: [cat]\nnames: [cat]\n", "data.yaml, line 2: \"names\" is given twice"},
-               {"path: x\n", "data.yaml has no \"names\" of classes"}};
+               {"path: x\n", "data.yaml names no classes"}};
   write_picture("unnamed/images/a.png");
   files_write_text("unnamed/labels/a.txt", "0 0.5 0.5 1 1");
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

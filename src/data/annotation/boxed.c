@@ -149,7 +149,7 @@ mica_status mica__boxed_class(mica__boxed *b, const char *name, int32_t *class_i
   const int32_t capacity = b->class_capacity ? 2 * b->class_capacity : 32;
   mica_status status = MICA_OK;
   if (b->class_count >= 100000)
-    status = mica__fail(MICA_E_FORMAT, "there are more than %d classes of boxes", (int)b->class_count);
+    status = mica__fail(MICA_E_FORMAT, "the annotations name more than %d classes of boxes", (int)b->class_count);
   else if (b->class_count == b->class_capacity && !grow(&b->names, (size_t)capacity, sizeof *b->names))
     status = mica__fail_nomem("names of classes");
   else if (b->class_count == b->class_capacity)

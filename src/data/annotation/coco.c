@@ -91,7 +91,7 @@ static mica_status sort(const reading *r, const cJSON *list, const char *what, e
   qsort(entries, *count, sizeof *entries, compare_entries);
   for (size_t i = 1; i < *count; i++)
     if (entries[i].id == entries[i - 1].id)
-      return mica__fail(MICA_E_FORMAT, "%s: two of \"%s\" have the id %.15g", r->name, what, entries[i].id);
+      return mica__fail(MICA_E_FORMAT, "%s: two elements of \"%s\" have the id %.15g", r->name, what, entries[i].id);
   return MICA_OK;
 }
 
@@ -110,7 +110,7 @@ static mica_status take_categories(reading *r, mica__boxed *b) {
     int32_t class_index = 0;
     if (!name || !*name)
       return mica__fail(MICA_E_FORMAT,
-                        "%s: the category of id %.15g has no name that is a text with at least one character", r->name,
+                        "%s: the category with the id %.15g must have a \"name\" of at least one character", r->name,
                         r->categories[i].id);
     MICA_TRY(mica__boxed_class(b, name, &class_index));
     r->categories[i].index = (size_t)class_index;
@@ -134,7 +134,8 @@ static mica_status take_annotations(reading *r, const cJSON *list) {
                         r->annotation_count);
     const entry *picture = find(r->pictures, r->picture_count, id);
     if (!picture)
-      return mica__fail(MICA_E_FORMAT, "%s: annotation %zu names the picture of id %.15g, but the file has none",
+      return mica__fail(MICA_E_FORMAT,
+                        "%s: annotation %zu names the picture with the id %.15g, but the file has no such picture",
                         r->name, r->annotation_count, id);
     r->annotations[r->annotation_count] = (annotation){(size_t)(picture - r->pictures), r->annotation_count, item};
     r->annotation_count++;
@@ -209,11 +210,14 @@ static mica_status take_pictures(const reading *r, mica__name_table *files, mica
     const char *name = text(picture->item, "file_name");
     const double width = number(picture->item, "width"), height = number(picture->item, "height");
     mica__text path = {0};
-    if (!name || !is_inside(name))
-      return mica__fail(MICA_E_FORMAT, "%s: the picture of id %.15g has no file_name, or one outside of its folder",
-                        r->name, picture->id);
+    if (!name || !*name)
+      return mica__fail(MICA_E_FORMAT, "%s: the picture with the id %.15g has no \"file_name\"", r->name, picture->id);
+    if (!is_inside(name))
+      return mica__fail(MICA_E_FORMAT,
+                        "%s: the \"file_name\" of the picture with the id %.15g leads out of the folder: %s", r->name,
+                        picture->id, name);
     if (isnan(width) || isnan(height))
-      return mica__fail(MICA_E_FORMAT, "%s: the picture of id %.15g needs a width and a height that are numbers",
+      return mica__fail(MICA_E_FORMAT, "%s: the picture with the id %.15g needs a width and a height that are numbers",
                         r->name, picture->id);
     MICA_TRY(note_file(r, files, name, i));
     mica__text_addf(&path, "%s%s", r->folder, name);

@@ -117,7 +117,9 @@ static mica_status parse_entry(const char *text, const char *at, const char *end
     return mica__fail(MICA_E_INVALID,
                       "mask-values \"%s\": \"%.*s\" is not one of 0 to 255, #rrggbb and *, with or without =NAME", text,
                       (int)(end - at < 80 ? end - at : 80), at);
-  if (is_listed(t, value)) return mica__fail(MICA_E_INVALID, "mask-values \"%s\": a value is given twice", text);
+  if (is_listed(t, value))
+    return mica__fail(MICA_E_INVALID, "mask-values \"%s\": the value %.*s is given twice", text,
+                      (int)((equal ? equal : end) - at), at);
   if (!is_void) return add_class(t, value, name, length);
   if (t->void_count == MICA__MASK_CLASSES)
     return mica__fail(MICA_E_INVALID, "mask-values: more than %d values are void", MICA__MASK_CLASSES);
@@ -222,18 +224,24 @@ mica_status mica__mask_guess(const mica__mask_census *census, const char *const 
     MICA_TRY(mica__text_status(&list));
     mica_status status =
         mica__fail(MICA_E_FORMAT,
-                   "%s holds the value %s, and the masks hold %zu%s values in all; soft borders and JPEG cause such "
+                   "%s holds the value %s, and the masks hold %s%zu values in all; soft borders and JPEG cause such "
                    "values. Name the classes by mask-values, as in 0,255,*=nearest (or *=void)",
-                   names[census->found[soft].first], list.data, many ? (size_t)MICA__MASK_VALUES : census->count,
-                   many ? " and more" : "");
+                   names[census->found[soft].first], list.data, many ? "more than " : "",
+                   many ? (size_t)MICA__MASK_VALUES : census->count);
     mica__text_free(&list);
     return status;
   }
-  if (census->count - ends < 2)
-    return mica__fail(MICA_E_FORMAT,
-                      "%s and all other masks hold only the value %u; there must be at least two classes", names[0],
-                      (unsigned)(census->count ? values[0] & 0xffffff : 0));
   mica_status status = MICA_OK;
+  if (census->count - ends < 2) {
+    add_value(&list, census->count ? values[0] : 0);
+    status = mica__text_status(&list);
+    if (status == MICA_OK)
+      status =
+          mica__fail(MICA_E_FORMAT, "%s and all other masks hold only the value %s; there must be at least two classes",
+                     names[0], list.data);
+    mica__text_free(&list);
+    return status;
+  }
   for (size_t k = 0; status == MICA_OK && k < census->count - ends; k++) status = add_class(t, values[k], NULL, 0);
   if (ends) t->voids[t->void_count++] = 255;
   if (status != MICA_OK) mica__mask_table_free(t);

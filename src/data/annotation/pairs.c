@@ -279,8 +279,9 @@ static mica_status join(mica__pairs *p, const mica__pairing *pairing, char *cons
     const int order = i == picture_count ? 1 : k == mask_count ? -1 : strcmp(pictures[i].stem, masks[k].stem);
     if (order < 0) return fail_alone(pairing, folders, &pictures[i]);
     if (order > 0)
-      return mica__fail(MICA_E_FORMAT, "%s/%s is a %s without a picture: there is no %s%s in %s", folders[1],
-                        masks[k].file, kind->what, masks[k].stem, pairing->endings, folders[0]);
+      return mica__fail(MICA_E_FORMAT, "%s/%s is a %s that belongs to none of the %s: there is no %s%s in %s",
+                        folders[1], masks[k].file, kind->what, pairing->what, masks[k].stem, pairing->endings,
+                        folders[0]);
     p->count = i + 1;
     MICA_TRY(mica__path_join(folders[0], pictures[i].file, &p->pictures[i]));
     MICA_TRY(mica__path_join(folders[1], masks[k].file, &p->masks[i]));

@@ -177,7 +177,7 @@ static void close_object(reading *r) {
   }
   for (int k = 0; k < 4; k++) {
     if (!IN(r, "annotation", "object", "bndbox", sides[k])) continue;
-    if (!isnan(r->sides[k])) fail(r, "a box has two %s", sides[k]);
+    if (!isnan(r->sides[k])) fail(r, "a box has two elements <%s>", sides[k]);
     if (r->status == MICA_OK) r->sides[k] = number(r, sides[k]);
   }
   if (r->status == MICA_OK && IN(r, "annotation", "object")) end_object(r);

@@ -21,10 +21,10 @@
 /* The class for a number in a file of boxes; if no file names the classes, the numbers are the names. */
 static mica_status class_of(mica__yolo_names *n, mica__boxed *b, double number, const char *where, int32_t *out) {
   if (!(number >= 0) || number != floor(number))
-    return mica__fail(MICA_E_FORMAT, "%s: the class is %g, but must be a whole number of 0 or above", where, number);
+    return mica__fail(MICA_E_FORMAT, "%s: the class is %.15g, but must be a whole number of 0 or above", where, number);
   if (n->file && number >= (double)n->count)
-    return mica__fail(MICA_E_FORMAT, "%s: the class is %.0f, but %s names %zu, from 0 to %zu", where, number, n->file,
-                      n->count, n->count - 1);
+    return mica__fail(MICA_E_FORMAT, "%s: the class is %.0f, but %s has names only for the classes 0 to %zu", where,
+                      number, n->file, n->count - 1);
   while (!n->file && (double)n->count <= number) {
     char name[32];
     snprintf(name, sizeof name, "%zu", n->count);
@@ -62,7 +62,7 @@ static mica_status take_numbers(const char *at, const char *where, line_numbers 
       return status;
     }
     if (k > 0 && !(value >= 0 && value <= 1))
-      return mica__fail(MICA_E_FORMAT, "%s: %g must be 0 to 1: boxes are shares of the picture's width and height",
+      return mica__fail(MICA_E_FORMAT, "%s: %.15g must be 0 to 1: boxes are shares of the picture's width and height",
                         where, value);
     if (k < 5) out->first[k] = value;
     if (k > 0) {
@@ -246,7 +246,7 @@ static mica_status read_small(const char *path, char **content) {
   *content = (char *)data;
   return strlen(*content) == size
              ? MICA_OK
-             : mica__fail(MICA_E_FORMAT, "%s holds a zero byte; if it is a text in UTF-16, save it as UTF-8", path);
+             : mica__fail(MICA_E_FORMAT, "%s holds a zero byte; if the file is in UTF-16, save it as UTF-8", path);
 }
 
 static mica_status read_names(const char *folder, const char *labels, mica__yolo_names *names, mica__boxed *b) {
@@ -263,7 +263,7 @@ static mica_status read_names(const char *folder, const char *labels, mica__yolo
         mica__name_ends(path, ".txt") ? take_lines(path, content, names) : mica__yolo_parse_yaml(path, content, names);
   free(content);
   MICA_TRY(status);
-  if (!names->count) return mica__fail(MICA_E_FORMAT, "%s has no \"names\" of classes", path);
+  if (!names->count) return mica__fail(MICA_E_FORMAT, "%s names no classes", path);
   names->classes = calloc(names->count, sizeof *names->classes);
   if (!names->classes) return mica__fail_nomem("names of classes");
   int32_t next = 0;
@@ -299,7 +299,7 @@ static mica_status picture_size(const char *path, double size[2]) {
   }
   MICA_TRY(status);
   size[0] = width, size[1] = height;
-  return known ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s is neither PNG nor JPEG, or damaged", path);
+  return known ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s is neither PNG nor JPEG, or is damaged", path);
 }
 
 static mica_status read_one(const both *folders, const char *name, mica__yolo_names *names, mica__boxed *b) {

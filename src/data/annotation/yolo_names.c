@@ -18,7 +18,8 @@ void mica__yolo_names_free(mica__yolo_names *n) {
 
 mica_status mica__yolo_name(mica__yolo_names *n, size_t index, const char *name, size_t length, const char *where) {
   if (index >= MOST_CLASSES)
-    return mica__fail(MICA_E_FORMAT, "%s: there are more than %d classes", where, MOST_CLASSES);
+    return mica__fail(MICA_E_FORMAT, "%s: a class has the number %zu, but at most %d is allowed", where, index,
+                      MOST_CLASSES - 1);
   if (index >= n->capacity) {
     const size_t capacity = index < 40 ? 80 : 2 * index;
     char **grown = realloc(n->names, capacity * sizeof *grown);
@@ -179,7 +180,7 @@ mica_status mica__yolo_parse_yaml(const char *path, char *content, mica__yolo_na
   for (size_t i = 0; i < names->count; i++)
     if (!names->names[i]) return mica__fail(MICA_E_FORMAT, "%s: \"names\" has no class %zu", path, i);
   if (names->count && nc_line && names->stated != (long)names->count)
-    return mica__fail(MICA_E_FORMAT, "%s, line %ld: \"nc\" is %ld, but \"names\" has %zu", path, nc_line, names->stated,
-                      names->count);
+    return mica__fail(MICA_E_FORMAT, "%s, line %ld: \"nc\" is %ld, but \"names\" lists %zu", path, nc_line,
+                      names->stated, names->count);
   return MICA_OK;
 }
