@@ -173,8 +173,9 @@ static mica_status drive(members *m, job *r, bool *moved) {
   if (m->stop && *m->stop && !(m->asked > 0)) m->asked = now;
   if (!done) MICA_TRY(warn(m, r, now));
   if (done || now - r->since < m->timeout) return MICA_OK;
-  return mica__fail(MICA_E_STATE, "rank %d has sent nothing for %g seconds (%s)",
-                    (int)rank_of(r, mica__collective_misses(&r->collective)), m->timeout,
+  return mica__fail(MICA_E_STATE, "rank %d has %s nothing for %g seconds (%s)",
+                    (int)rank_of(r, mica__collective_misses(&r->collective)),
+                    r->collective.transfer.kind == MICA_COLLECTIVE_SEND ? "received" : "sent", m->timeout,
                     mica_collective_name(r->collective.transfer.kind));
 }
 

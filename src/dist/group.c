@@ -74,8 +74,9 @@ mica_status mica_communicator_group(mica_communicator *whole, const int32_t *ran
   if (!whole || !ranks || !out) return mica__fail(MICA_E_INVALID, "mica_communicator_group: a pointer is NULL");
   const mica_transport *inner = mica__communicator_transport(whole);
   if (!inner)
-    return mica__fail(MICA_E_UNSUPPORTED,
-                      "mica_communicator_group: the communicator must send messages and must not be a group itself");
+    return mica__fail(
+        MICA_E_UNSUPPORTED,
+        "mica_communicator_group: the communicator must use a mica_transport and must not be a group itself");
   for (int32_t k = 0; k < count; k++) {
     if (ranks[k] < 0 || ranks[k] >= whole->ranks || (k && ranks[k] <= ranks[k - 1]))
       return mica__fail(MICA_E_INVALID,

@@ -134,8 +134,8 @@ static void mpi_cancel(void *user, void *request) {
 
 static mica_status send_sign(link *l, int rank, const char *sign) {
   MPI_Request request = MPI_REQUEST_NULL;
-  MICA_TRY(failed(MPI_Isend(sign, 1, MPI_BYTE, rank, TAG_LIFE, l->comm, &request), "a sign of life"));
-  return failed(MPI_Request_free(&request), "a sign of life");
+  MICA_TRY(failed(MPI_Isend(sign, 1, MPI_BYTE, rank, TAG_LIFE, l->comm, &request), "sending a sign of life"));
+  return failed(MPI_Request_free(&request), "sending a sign of life");
 }
 
 static mica_status listen_for_signs(link *l) {
@@ -276,7 +276,9 @@ static mica_status start(link *l) {
   static bool began;
   int runs = 0, ended = 0, level = MPI_THREAD_SINGLE;
   MPI_Finalized(&ended);
-  if (ended) return mica__fail(MICA_E_STATE, "mica_communicator_mpi: MPI has been ended in this process");
+  if (ended)
+    return mica__fail(MICA_E_STATE,
+                      "mica_communicator_mpi: MPI_Finalize was called in this process, so MPI cannot be used again");
   MPI_Initialized(&runs);
   if (runs) {
     MPI_Query_thread(&level);

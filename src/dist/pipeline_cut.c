@@ -53,7 +53,9 @@ static mica_status measure(const mica_pipeline_config *config, mica_nn *nn, mica
     if (mica_value_is_null(x)) return mica__fail(MICA_E_INVALID, "layer %d of a chain returned no value", (int)i - 1);
     links[i] = (mica__link){mica__graph_node(graph, x.id)->type, mica_nn_draws(nn), graph->count, has_step(nn), 0};
     if (mica__shape_is_open(links[i].type.shape))
-      return mica__fail(MICA_E_SHAPE, "the input of layer %d of a chain has a dimension of unknown size", (int)i);
+      return i == chain->layers
+                 ? mica__fail(MICA_E_SHAPE, "the output of a chain has a dimension of unknown size")
+                 : mica__fail(MICA_E_SHAPE, "the input of layer %d of a chain has a dimension of unknown size", (int)i);
     if (i == chain->layers) break;
     const int32_t before = graph->count;
     x = chain->layer(chain->user, nn, i, x);

@@ -53,7 +53,7 @@ static void divide(mica_parallel *p, mica_nn *nn, size_t index, int32_t axis) {
   if (grown) p->list = grown;
   char *name = grown ? mica__strdup(info->own_name) : NULL;
   if (!name) {
-    mica_graph_fail(mica_nn_graph(nn), MICA_E_NOMEM, "layers of several ranks");
+    mica_graph_fail(mica_nn_graph(nn), MICA_E_NOMEM, "there is not enough memory for layers of several ranks");
     return;
   }
   p->list[p->count++] = (division){name, axis};
@@ -268,8 +268,8 @@ static mica_status join(const mica_parallel *p, const mica__weights *ranks, cons
   for (int32_t k = 0; d && k < p->communicator->ranks; k++) {
     const mica__weight_part *part = mica__weights_find(&ranks[k], head.name);
     if (!part || part->head.bytes != own->head.bytes)
-      return mica__fail(MICA_E_STATE, "rank %d sent a part of %s that is missing or of the wrong size", (int)k,
-                        head.name);
+      return mica__fail(MICA_E_STATE, "the part of '%s' on rank %d is missing or has the wrong size", head.name,
+                        (int)k);
     copy_block(p, d, own->head.shape, mica_dtype_size((mica_dtype)head.dtype), k, one->data, part->data, true);
   }
   return MICA_OK;

@@ -140,8 +140,8 @@ static mica_status differentiate(const mica__eager_call *call, mica_graph *graph
   if (mica_graph_status(graph) != MICA_OK) return MICA_OK; /* the caller checks the graph's status */
   if (!mica_shape_equal(mica_value_shape(y[0]), mica_value_shape(dy))) {
     char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
-    return mica__fail(MICA_E_SHAPE, "dy is %s, but must be %s", mica_shape_format(mica_value_shape(dy), is),
-                      mica_shape_format(mica_value_shape(y[0]), want));
+    return mica__fail(MICA_E_SHAPE, "%s: dy is %s, but must be %s", call->op,
+                      mica_shape_format(mica_value_shape(dy), is), mica_shape_format(mica_value_shape(y[0]), want));
   }
   MICA_TRY(mica_gradients(loss, wrt, count, grads));
   count = 0;

@@ -307,10 +307,10 @@ static mica_status locate_fields(mica__inference *in, const mica__schema *known,
     if (field->unused) field->at = SIZE_MAX;
     if (field->at == SIZE_MAX && !field->label && !field->unused)
       return mica__fail(MICA_E_FORMAT, "%s has no column \"%s\", but %s", name, field->name,
-                        known->outline ? "the network was trained on it" : "the data of training have it");
+                        known->outline ? "the network was trained on it" : "the training data has it");
     if (field->at != SIZE_MAX && field->at >= in->schema->columns)
-      return mica__fail(MICA_E_FORMAT, "%s has %zu columns, but the data of training have %zu", name,
-                        in->schema->columns, known->columns);
+      return mica__fail(MICA_E_FORMAT, "%s has %zu columns, but the training data has %zu", name, in->schema->columns,
+                        known->columns);
   }
   return MICA_OK;
 }

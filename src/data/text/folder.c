@@ -45,7 +45,7 @@ static mica_status read_texts(const mica__class_files *f, mica__text *all, int64
     MICA_TRY(status);
     offsets[i + 1] = (int64_t)all->length;
     if (offsets[i + 1] - offsets[i] > INT32_MAX)
-      return mica__fail(MICA_E_FORMAT, "%s is of %" PRId64 " bytes; a text may have at most %d", f->files[i],
+      return mica__fail(MICA_E_FORMAT, "%s has %" PRId64 " bytes as UTF-8; a text may have at most %d", f->files[i],
                         offsets[i + 1] - offsets[i], INT32_MAX);
   }
   return MICA_OK;

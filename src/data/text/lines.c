@@ -195,8 +195,11 @@ static mica_status open_texts(const char *const *paths, size_t count, const mica
   for (size_t i = 0; i < count; i++) {
     const char *language = language_of(paths[i]);
     if (!language)
-      return mica__fail(MICA_E_FORMAT, "there are both %s and %s, but the training text must be one file", paths[i],
-                        paths[!i]);
+      return mica__fail(
+          MICA_E_FORMAT,
+          "there are both %s and %s, but a text must be one file, or one file per language, such as train.en and "
+          "train.de",
+          paths[i], paths[!i]);
     MICA_TRY(open_one(paths[i], (const char[]){language[0], language[1], '\0'}, config, store));
   }
   return MICA_OK;

@@ -97,10 +97,11 @@ static mica_status take_sides(const char *name, mica__nifti *n) {
   /* Channels are the fourth axis, or the fifth one if elements are vectors. */
   n->channels = sides[3] > 1 ? sides[3] : sides[4];
   if ((sides[3] > 1 && sides[4] > 1) || sides[5] > 1 || sides[6] > 1 || n->channels > MICA__NIFTI_CHANNELS)
-    return mica__fail(MICA_E_FORMAT,
-                      "%s has %lld x %lld x %lld x %lld volumes; a file may have one axis of channels, with at most %d",
-                      name, (long long)sides[3], (long long)sides[4], (long long)sides[5], (long long)sides[6],
-                      MICA__NIFTI_CHANNELS);
+    return mica__fail(
+        MICA_E_FORMAT,
+        "%s has axes 4 to 7 of sizes %lld, %lld, %lld and %lld; a file may have one axis of channels, with at most %d, "
+        "which is axis 4 or 5",
+        name, (long long)sides[3], (long long)sides[4], (long long)sides[5], (long long)sides[6], MICA__NIFTI_CHANNELS);
   for (int i = 0; i < 3; i++) {
     const double apart = fabs(get_real(n, &pixdim, 3 - i));
     n->sides[i] = sides[2 - i];
