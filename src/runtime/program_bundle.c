@@ -69,7 +69,7 @@ static mica__hash checksum_of(const header *h, const void *texts, const void *ro
 /* --- reading --- */
 
 static mica_status damaged(const mica__program_bundle *b, const char *what) {
-  return mica__fail(MICA_E_FORMAT, "%s is a damaged bundle: %s", b->path, what);
+  return mica__fail(MICA_E_FORMAT, "%s is not an intact bundle of compiled kernels: %s", b->path, what);
 }
 
 static mica_status add_offers(mica__program_bundle *b, const char *key_text, mica__hash key) {

@@ -85,7 +85,7 @@ mica_status mica__split_make(const mica__split_limits *limits, const mica__launc
   if (!fits && !may_split(launch))
     return mica__fail(MICA_E_UNSUPPORTED,
                       "kernel %s has %zu x %zu x %zu groups of %.0f work-items; the device takes at most "
-                      "%zu x %zu x %zu, and %zu work-items",
+                      "%zu x %zu x %zu groups and %zu work-items per launch",
                       launch->kernel->name, groups[0], groups[1], groups[2], items, limits->groups[0],
                       limits->groups[1], limits->groups[2], limits->items);
   double wanted = parts_for_time(limits, launch, all * items);

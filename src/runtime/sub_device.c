@@ -27,10 +27,10 @@ mica_status mica__sub_device_parse(const char *selector, size_t *whole, uint32_t
   const bool numbered = *end == ':' && end[1] >= '0' && end[1] <= '9';
   const unsigned long which = numbered ? strtoul(end + 1, &end, 10) : 0;
   if (!numbered || *end || many < 2 || many > MOST_PARTS || which >= many)
-    return mica__fail(
-        MICA_E_INVALID,
-        "\"%s\" does not name a part of a device; write 0:0/2:1 for the second half of 0:0, and 2 to %d parts",
-        selector, MOST_PARTS);
+    return mica__fail(MICA_E_INVALID,
+                      "\"%s\" does not name a part of a device; write 0:0/2:1 for the second of 2 parts of 0:0; 2 to "
+                      "%d parts are allowed",
+                      selector, MOST_PARTS);
   *whole = (size_t)(slash - selector);
   *parts = (uint32_t)many;
   *part = (uint32_t)which;
@@ -43,11 +43,11 @@ static mica_status cut_device(const mica__device *whole, uint32_t parts, cut *ma
   cl_uint count = 0;
   *made = (cut){.whole = whole->id, .parts = parts};
   if (units == 0)
-    return mica__fail(MICA_E_INVALID, "%s has %u compute units, too few to divide into %u parts", whole->info.id,
-                      whole->info.compute_units, parts);
+    return mica__fail(MICA_E_INVALID, "%s cannot be divided into %u parts, because its number of compute units is %u",
+                      whole->info.id, parts, whole->info.compute_units);
   if (whole->api->CreateSubDevices(whole->id, how, 0, NULL, &count) != CL_SUCCESS || count < parts)
-    return mica__fail(MICA_E_UNSUPPORTED, "%s (%s) cannot be divided into %u parts", whole->info.id, whole->info.name,
-                      parts);
+    return mica__fail(MICA_E_UNSUPPORTED, "the driver of %s (%s) cannot divide it into %u parts", whole->info.id,
+                      whole->info.name, parts);
   cl_device_id *ids = calloc(count, sizeof *ids);
   if (!ids) return mica__fail_nomem("parts of a device");
   mica_status status =

@@ -95,7 +95,8 @@ mica_status mica_tensor_wrap(mica_buffer *buffer, size_t offset_bytes, mica_dtyp
   if (!mica_dtype_is_valid(dtype)) return mica__fail(MICA_E_DTYPE, "%d is not a dtype", (int)dtype);
   size_t size = mica_dtype_size(dtype);
   if (offset_bytes % size || !mica__fits_i64(offset_bytes / size))
-    return mica__fail(MICA_E_INVALID, "the offset is %zu bytes, but must be a multiple of %zu, the size of %s",
+    return mica__fail(MICA_E_INVALID,
+                      "the offset is %zu bytes, but must be a multiple of %zu, the size of %s, and below 2^63",
                       offset_bytes, size, mica_dtype_name(dtype));
   return tensor_make(buffer, dtype, shape, NULL, (int64_t)(offset_bytes / size), tensor);
 }

@@ -39,7 +39,7 @@ static mica_status put(mica__tuning *tuning, const mica__tuning_fact *fact) {
   if (!known && tuning->count == tuning->capacity) {
     size_t capacity = tuning->capacity ? tuning->capacity * 2 : 32;
     mica__tuning_fact *grown = realloc(tuning->facts, capacity * sizeof *grown);
-    if (!grown) return mica__fail_nomem("what is known of the device");
+    if (!grown) return mica__fail_nomem("the measurements of the device");
     tuning->facts = grown;
     tuning->capacity = capacity;
   }

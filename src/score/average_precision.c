@@ -333,8 +333,10 @@ mica_status mica_box_precision(const mica_true_box *truths, size_t truth_count, 
                                size_t found_count, int32_t classes, mica_box_scores *scores,
                                mica_box_class_scores *by_class) {
   size_t overlaps = 0;
-  if ((!truths && truth_count) || (!found && found_count) || !scores || classes < 1)
-    return mica__fail(MICA_E_INVALID, "mica_box_precision: a pointer is NULL, or classes is below 1");
+  if ((!truths && truth_count) || (!found && found_count) || !scores)
+    return mica__fail(MICA_E_INVALID, "mica_box_precision: a pointer is NULL");
+  if (classes < 1)
+    return mica__fail(MICA_E_INVALID, "mica_box_precision: classes is %d, but must be 1 or above", (int)classes);
   entry *t = calloc(truth_count + 1, sizeof *t), *f = calloc(found_count + 1, sizeof *f);
   class_boxes room = {.outcomes = calloc(found_count + 1, sizeof *room.outcomes)};
   double *numbers = calloc(2 * found_count + 1, sizeof *numbers);

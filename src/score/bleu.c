@@ -217,7 +217,9 @@ static void count_grams(const sentence *sentences, size_t n, const int32_t *ids,
 static mica_status add_counts(const sentence *sentences, size_t n, mica_bleu *sums) {
   int64_t all = 0, closest = -1;
   for (size_t s = 0; s < n; s++) all += sentences[s].count;
-  if (all > INT32_MAX) return mica__fail(MICA_E_OVERFLOW, "a sentence and its references have too many words to count");
+  if (all > INT32_MAX)
+    return mica__fail(MICA_E_OVERFLOW, "a sentence and its references have %lld words, but may have at most %d",
+                      (long long)all, INT32_MAX);
   for (size_t s = 1; s < n; s++) {
     const int64_t length = sentences[s].count, off = llabs(length - sentences[0].count);
     const int64_t best = llabs(closest - sentences[0].count);
@@ -239,15 +241,17 @@ static mica_status add_counts(const sentence *sentences, size_t n, mica_bleu *su
 mica_status mica_bleu_add(mica_bleu *sums, const char *hypothesis, const char *const *references, size_t n,
                           const mica_bleu_config *config) {
   static const mica_bleu_config usual = {.lowercase = false};
-  if (!sums || !hypothesis || !references || !n || n >= INT32_MAX)
-    return mica__fail(MICA_E_INVALID,
-                      "mica_bleu_add: a pointer is NULL, or the number of references is 0 or too large");
+  if (!sums || !hypothesis || !references)
+    return mica__fail(MICA_E_INVALID, "mica_bleu_add: sums, hypothesis or references is NULL");
+  if (!n || n >= INT32_MAX)
+    return mica__fail(MICA_E_INVALID, "mica_bleu_add: there are %zu references, but 1 to %d are allowed", n,
+                      INT32_MAX - 1);
   if (!config) config = &usual;
   if (config->lowercase) MICA_TRY(mica__unicode_need("lower case"));
   sentence *sentences = calloc(n + 1, sizeof *sentences);
   mica_status status = sentences ? make_sentence(hypothesis, config, &sentences[0]) : mica__fail_nomem("a sentence");
   for (size_t i = 0; status == MICA_OK && i < n; i++) {
-    if (!references[i]) status = mica__fail(MICA_E_INVALID, "mica_bleu_add: reference %zu is NULL", i + 1);
+    if (!references[i]) status = mica__fail(MICA_E_INVALID, "mica_bleu_add: references[%zu] is NULL", i);
     if (status == MICA_OK) status = make_sentence(references[i], config, &sentences[i + 1]);
   }
   if (status == MICA_OK) status = add_counts(sentences, n + 1, sums);

@@ -93,7 +93,8 @@ static mica_status check(const mica_run *run) {
   const size_t items = mica__recommend_facts_of(run).items.count;
   if (!strcmp(mica__common_settings_of(run).model, "sasrec"))
     MICA_TRY(mica__task_share_width(settings.width, settings.heads, false));
-  if (items < 2) return mica__fail(MICA_E_FORMAT, "%s: there is one item, and nothing to choose from", run->data);
+  if (items < 2)
+    return mica__fail(MICA_E_FORMAT, "%s: the number of items is %zu, but must be at least 2", run->data, items);
   if ((int64_t)items < settings.top)
     return mica__fail(MICA_E_INVALID, "top is %lld, but there are only %zu items", (long long)settings.top, items);
   return check_share(run);
@@ -108,9 +109,9 @@ static mica_status check_ids(const mica_run *run, const mica_run *teacher) {
   if (status == MICA_OK || own == other) return status;
   return mica__fail(
       status,
-      "the teacher in %s was trained with seed %lld, the run with %lld: it has seen other parts of the data, "
-      "and has other numbers for users and items",
-      teacher->folder, (long long)other, (long long)own);
+      "the teacher in %s was trained with seed %lld, the run with %lld; the seed decides how users and items are "
+      "numbered; set --seed %lld",
+      teacher->folder, (long long)other, (long long)own, (long long)other);
 }
 
 /* Checks that the teacher can read the run's batches: their columns, and the numbers for users, items and features. */

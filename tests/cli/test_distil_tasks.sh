@@ -225,7 +225,7 @@ refused 'sees the last 6 items, but the run sees 5' sasrec --objective ranking -
 train="--task recommend --data $work/elsewhere.csv --seed 1 --quiet"
 refused "has 'i7' as item *, but *elsewhere.csv has 'i70'" rates
 train="--task recommend --data $work/ratings.csv --seed 2 --quiet"
-refused 'was trained with seed 1, the run with 2: it has seen other parts' rates
+refused 'was trained with seed 1, the run with 2; the seed decides how users and items are numbered' rates
 
 # --- detect ---
 

@@ -24,7 +24,7 @@ ends 1 '' '*png holds the value 255, which is not a class*'
 run train --data "$work/data" --mask-values 0,x --task segment --out "$work/none"
 ends 2 '' '*mask-values*"x"*'
 run train --data "$work/data" --task classify --out "$work/none"
-ends 1 '' "*the column 'mask' holds a mask, not a class for each sample; --task segment*"
+ends 1 '' "*the column 'mask' has values of kind mask, not a class for each sample; --task segment*"
 mkdir -p "$work/types/images" "$work/types/masks"
 cp "$work/data/images/0.png" "$work/types/images/0.png"
 cp "$work/data/masks/0.png" "$work/types/masks/0.tif"

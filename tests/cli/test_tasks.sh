@@ -198,7 +198,7 @@ run train --data "$work" --task language --kinds a=class --out "$work/none"
 run train --data "$work/prices.csv" --task regress --augment mixup --out "$work/none"
 ends 2 '' '*mixup blends classes*'
 run train --data "$work/prices.csv" --task classify --out "$work/none"
-ends 1 '*' "*the column 'price' holds a number, not a class*"
+ends 1 '*' "*the column 'price' has values of kind number, not a class*"
 run train --data "$work/prices.csv" --task rank --out "$work/none"
 ends 2 '' '*no task "rank"; choose from classify, regress*'
 run train --data "$work/prices.csv" --class-weights 1,2 --out "$work/none"

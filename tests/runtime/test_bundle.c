@@ -224,12 +224,12 @@ START_TEST(damaged_ones_are_refused) {
     const size_t at = i < 20 ? i * 8 : (i - 19) * (size / 21);
     data[at] ^= 4;
     write_all(data, size);
-    refused(path, MICA_E_FORMAT, "is a damaged bundle");
+    refused(path, MICA_E_FORMAT, "is not an intact bundle");
     data[at] ^= 4;
   }
   for (size_t i = 0; i < 20; i++) {
     write_all(data, i * size / 20);
-    refused(path, MICA_E_FORMAT, "is a damaged bundle");
+    refused(path, MICA_E_FORMAT, "is not an intact bundle");
   }
   unsigned char *longer = malloc(size + 1);
   memcpy(longer, data, size);

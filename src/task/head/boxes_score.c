@@ -64,7 +64,8 @@ static mica_status add_batch(mica_run *run, const mica_batch *batch, const float
   const double *input = facts_of(run).input.list;
   truths t = {0};
   mica_status status = take_truths(run, batch, &t);
-  if (status == MICA_OK && (!t.boxes || !t.labels)) status = mica__fail(MICA_E_STATE, "a batch has no boxes");
+  if (status == MICA_OK && (!t.boxes || !t.labels))
+    status = mica__fail(MICA_E_STATE, "a batch has no boxes, or no classes for them");
   for (int64_t i = 0; status == MICA_OK && i < batch->count; i++)
     status = mica__box_lists_add(user, &t, (int64_t)input[1], (int64_t)input[2], found, MICA__BOXES_MOST, i);
   free_truths(&t);

@@ -53,8 +53,8 @@ static mica_status prepare(mica_run *run, const mica_column *label) {
         "%s: the column '%s' holds several classes per sample, not one; --task detect learns classes of boxes",
         run->data, mica__run_answer_name(run, label));
   if (!suits(label))
-    return mica__fail(MICA_E_FORMAT, "%s: the column '%s' holds a %s, not a class for each sample%s", run->data,
-                      mica__run_answer_name(run, label), mica_column_kind_name(label->kind),
+    return mica__fail(MICA_E_FORMAT, "%s: the column '%s' has values of kind %s, not a class for each sample%s",
+                      run->data, mica__run_answer_name(run, label), mica_column_kind_name(label->kind),
                       label->kind == MICA_COLUMN_KIND_MASK     ? "; --task segment learns those"
                       : label->kind == MICA_COLUMN_KIND_NUMBER ? "; --task regress learns those"
                                                                : "");

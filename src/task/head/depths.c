@@ -84,8 +84,8 @@ static mica_status find_known(mica_run *run, const mica_column *label, known_dep
   }
   free(depths);
   if (status == MICA_OK && !(k->count > 0))
-    return mica__fail(MICA_E_FORMAT, "%s: no pixel of %llu depth maps%s has a depth above 0; there is nothing to learn",
-                      mica_dataset_name(data), (unsigned long long)count, which);
+    return mica__fail(MICA_E_FORMAT, "%s: the depth maps%s (%llu) have no depth above 0; there is nothing to learn",
+                      mica_dataset_name(data), which, (unsigned long long)count);
   if (status == MICA_OK && empties)
     return mica__run_remark(run, "%llu of %llu depth maps%s have no depth above 0, such as the one of %s",
                             (unsigned long long)empties, (unsigned long long)count, which,

@@ -89,10 +89,9 @@ static mica_status check_batch(mica_run *run) {
 static mica_status prepare(mica_run *run, const mica_column *label) {
   mica_augment_config augment;
   if (!suits(label))
-    return mica__fail(
-        MICA_E_FORMAT,
-        "%s has no column of classes: the task %s wants a class for each sample; --label names the column", run->data,
-        run->task->name);
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: the task %s needs a column with a class for each sample; name it with --label", run->data,
+                      run->task->name);
   MICA_TRY(mica_augment_parse(mica__common_settings_of(run).augment, &augment));
   if (augment.mixup > 0 || augment.cutmix > 0)
     return mica__fail(MICA_E_INVALID,
@@ -105,7 +104,7 @@ static mica_status prepare(mica_run *run, const mica_column *label) {
 static mica_status fits(const mica_run *run, const mica_dataset *data, const mica_column *label) {
   (void)run;
   if (label && suits(label)) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s has no column of classes", mica_dataset_name(data));
+  return mica__fail(MICA_E_FORMAT, "%s has no column with a class for each sample", mica_dataset_name(data));
 }
 
 /* --- the step --- */

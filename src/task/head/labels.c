@@ -133,6 +133,12 @@ static mica_status fits(const mica_run *run, const mica_dataset *data, const mic
   const long long wants = (long long)count_of(run);
   if (!label || (suits(label) && label->classes == wants)) return MICA_OK;
   const long long has = suits(label) ? label->classes : 1;
+  if (has == wants)
+    return mica__fail(
+        MICA_E_FORMAT,
+        "%s has no labels of 0 and 1, but the network was trained on %lld per sample: labels must have the "
+        "shape (%lld, %lld)",
+        mica_dataset_name(data), wants, (long long)mica_dataset_count(data), wants);
   return mica__fail(
       MICA_E_FORMAT,
       "%s has %lld label%s per sample, but the network was trained on %lld, each 0 or 1: labels must have "

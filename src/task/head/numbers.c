@@ -68,11 +68,11 @@ static mica_status prepare(mica_run *run, const mica_column *label) {
   const size_t count = label->shape.rank ? (size_t)label->shape.dim[0] : 1;
   mica_augment_config augment;
   if (!suits(label) && label->kind == MICA_COLUMN_KIND_NUMBER)
-    return mica__fail(MICA_E_FORMAT, "%s: the column '%s' must hold one number per sample, or a list of equal length",
+    return mica__fail(MICA_E_FORMAT, "%s: the column '%s' must hold one number per sample, or lists of equal length",
                       run->data, mica__run_answer_name(run, label));
   if (!suits(label))
-    return mica__fail(MICA_E_FORMAT, "%s: the column '%s' holds a %s, not a number for each sample%s", run->data,
-                      mica__run_answer_name(run, label), mica_column_kind_name(label->kind),
+    return mica__fail(MICA_E_FORMAT, "%s: the column '%s' has values of kind %s, not a number for each sample%s",
+                      run->data, mica__run_answer_name(run, label), mica_column_kind_name(label->kind),
                       label->kind == MICA_COLUMN_KIND_CLASS  ? "; --task classify learns classes"
                       : label->kind == MICA_COLUMN_KIND_MASK ? "; --task segment learns masks"
                                                              : "");
@@ -81,7 +81,8 @@ static mica_status prepare(mica_run *run, const mica_column *label) {
     return mica__fail(MICA_E_INVALID, "mixup blends classes, and the task %s has none; leave it out of augment",
                       run->task->name);
   if (count > 1 && label->dtype != MICA_F32)
-    return mica__fail(MICA_E_UNSUPPORTED, "%s: several numbers per sample must be f32", run->data);
+    return mica__fail(MICA_E_UNSUPPORTED, "%s: several numbers per sample must be f32, not %s", run->data,
+                      mica_dtype_name(label->dtype));
   if (count > 1 && mica__is_model_file(mica__common_settings_of(run).init))
     return mica__fail(MICA_E_UNSUPPORTED, "init: a model in ONNX is trained on one number per sample, not on %zu",
                       count);

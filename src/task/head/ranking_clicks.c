@@ -65,7 +65,8 @@ static mica_status add_baselines(const mica_run *run, const collected *c, mica_m
     for (size_t i = 0; i < c->count; i++) {
       const size_t item = (size_t)c->list[i].item, user = (size_t)c->list[i].user;
       if (item >= counts[0] || item >= counts[1] || user >= counts[2])
-        return mica__fail(MICA_E_FORMAT, "the run is damaged: \"item_bias\" or \"user_bias\" is too short");
+        return mica__fail(MICA_E_FORMAT,
+                          "the run is damaged: \"popularity\", \"item_bias\" or \"user_bias\" is too short");
       const double score = which == 0 ? popularity[item] : items[item] + (which == 2 ? users[user] : 0);
       c->pairs[i] = (mica__clicked){(float)score, c->list[i].label};
     }

@@ -29,7 +29,8 @@ static mica_status sort_items(const mica_run *run, popular **list, size_t *count
   const double *numbers = facts.popularity.list;
   *count = facts.items.count;
   if (!numbers || facts.popularity.count != *count + 1)
-    return mica__fail(MICA_E_FORMAT, "the run is damaged: \"popularity\" must have a number per item");
+    return mica__fail(MICA_E_FORMAT, "the run is damaged: \"popularity\" has %zu numbers, but must have %zu",
+                      facts.popularity.count, *count + 1);
   *list = malloc((*count + 1) * sizeof **list);
   if (!*list) return mica__fail_nomem("a report");
   mica__popular_sort(numbers, *count, *list);

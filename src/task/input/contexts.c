@@ -121,7 +121,7 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
                       mica_dataset_name(data), (long long)wanted, (long long)wanted - 1);
   const double known = (double)vocabulary_of(run);
   if ((double)about->classes <= known) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s has tokens up to %d, but the network's vocabulary ends at %g",
+  return mica__fail(MICA_E_FORMAT, "%s has tokens up to %d, but the network's vocabulary ends at %.0f",
                     mica_dataset_name(data), (int)about->classes - 1, known - 1);
 }
 

@@ -83,8 +83,8 @@ static mica_status read_graph(mica_run *run) {
   MICA_TRY(status);
   const double known = mica__graph_facts_of(run).features;
   if (known == 0 || known == (double)graph->features) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s: nodes have %lld features, but the network was trained on %g", run->data,
-                    (long long)graph->features, known);
+  return mica__fail(MICA_E_FORMAT, "%s: the number of features per node is %lld, but the network was trained on %g",
+                    run->data, (long long)graph->features, known);
 }
 
 void mica__graph_close(mica_run *run) {
