@@ -237,7 +237,8 @@ mica_status mica__placeholder_create(mica_engine *engine, size_t bytes, mica_buf
 }
 
 mica_status mica_buffer_wrap_opencl(mica_engine *engine, cl_mem memory, mica_buffer **out) {
-  if (!engine || !memory || !out) return mica__fail(MICA_E_INVALID, "mica_buffer_wrap_opencl: a NULL argument");
+  if (!engine || !memory || !out)
+    return mica__fail(MICA_E_INVALID, "mica_buffer_wrap_opencl: engine, memory or buffer is NULL");
   const mica__cl_api *api = engine->api;
   size_t bytes = 0;
   cl_context context = NULL;

@@ -44,10 +44,11 @@ static mica_status take_program(const mica_engine *engine, parts *p, mica__hash 
   } else if (mica__program_bundle_find(engine->bundle, key, &file, &size)) {
     take_part(p, key, file, size, false);
   } else {
-    return mica__fail(MICA_E_STATE,
-                      "a kernel that has run is no longer in the cache directory %s: it was deleted there, or was too "
-                      "much for the cache's size limit",
-                      engine->cache_dir);
+    return mica__fail(
+        MICA_E_STATE,
+        "the cache directory %s lacks a kernel that has run: it was not written, was deleted, or exceeded "
+        "the cache's size limit; run the model again, then write the bundle at once",
+        engine->cache_dir);
   }
   return MICA_OK;
 }

@@ -200,7 +200,8 @@ mica_status mica_engine_create(const mica_engine_config *config, mica_engine **e
 
 mica_status mica_engine_create_from_opencl(cl_context context, cl_device_id id, cl_command_queue queue,
                                            const mica_engine_config *config, mica_engine **engine) {
-  if (!context || !id || !engine) return mica__fail(MICA_E_INVALID, "mica_engine_create_from_opencl: a NULL argument");
+  if (!context || !id || !engine)
+    return mica__fail(MICA_E_INVALID, "mica_engine_create_from_opencl: context, device or engine is NULL");
   const mica__cl_api *api = mica__cl_loader();
   mica__device device = {.api = api, .id = id};
   MICA_TRY(mica__cl_check(api->GetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof device.platform, &device.platform, NULL),

@@ -27,13 +27,13 @@ static mica_status check_group(const mica_engine *engine, const mica__launch *la
       items = SIZE_MAX;
   }
   if (items > launch->kernel->max_group || items > device->max_group)
-    return mica__fail(
-        MICA_E_UNSUPPORTED,
-        "kernel %s needs groups of %zu x %zu x %zu work-items, but %s allows %zu, at most %zu x %zu x %zu",
-        launch->kernel->name, launch->local[0], launch->dims > 1 ? launch->local[1] : 1,
-        launch->dims > 2 ? launch->local[2] : 1, device->name,
-        launch->kernel->max_group < device->max_group ? launch->kernel->max_group : device->max_group,
-        device->max_group_dim[0], device->max_group_dim[1], device->max_group_dim[2]);
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "kernel %s needs groups of %zu x %zu x %zu work-items, but %s allows at most %zu in all and %zu "
+                      "x %zu x %zu by axis",
+                      launch->kernel->name, launch->local[0], launch->dims > 1 ? launch->local[1] : 1,
+                      launch->dims > 2 ? launch->local[2] : 1, device->name,
+                      launch->kernel->max_group < device->max_group ? launch->kernel->max_group : device->max_group,
+                      device->max_group_dim[0], device->max_group_dim[1], device->max_group_dim[2]);
   return MICA_OK;
 }
 

@@ -45,7 +45,7 @@ static mica_status lay_out(mica__host_step *step, const mica__host_call *call, s
     if (!tensor) continue;
     *o = (operand){.tensor = *tensor, .first = tensor->first, .offset = *bytes};
     if (!mica__add_size(*bytes, mica__round_up(mica_tensor_bytes(tensor), HOST_ALIGNMENT), bytes))
-      return mica__fail(MICA_E_OVERFLOW, "%s: the operands are too large for the host's addresses", call->name);
+      return mica__fail(MICA_E_OVERFLOW, "%s: the inputs and outputs are too large for the host's memory", call->name);
     if (tensor->buffer->placeholder)
       o->placeholder = tensor->buffer;
     else

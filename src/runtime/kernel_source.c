@@ -86,7 +86,8 @@ static mica_status read_file(const char *directory, const char *path, const char
   size_t n = 0;
   while (status == MICA_OK && (n = fread(chunk, 1, sizeof chunk, file)) > 0) {
     mica__text_add_bytes(content, chunk, n);
-    if (content->length > MAX_FILE_BYTES) status = mica__fail(MICA_E_FORMAT, "kernel file %s is too large", name.data);
+    if (content->length > MAX_FILE_BYTES)
+      status = mica__fail(MICA_E_FORMAT, "kernel file %s has more than %u MiB", name.data, MAX_FILE_BYTES >> 20);
   }
   if (status == MICA_OK && ferror(file)) status = mica__fail(MICA_E_IO, "kernel file %s cannot be read", name.data);
   if (file) fclose(file);

@@ -62,7 +62,8 @@ void mica__launch_texture(mica__launch *launch, const mica_tensor *tensor, mica_
 }
 
 static int32_t narrowed(mica__launch *launch, int64_t size) {
-  if (size < INT32_MIN || size > INT32_MAX) fail_packing(launch, MICA_E_OVERFLOW, "a size does not fit 32 bits");
+  if (size < INT32_MIN || size > INT32_MAX)
+    fail_packing(launch, MICA_E_OVERFLOW, "a size or an integer argument does not fit 32 bits");
   return (int32_t)size;
 }
 

@@ -18,7 +18,7 @@ static mica_status pack(mica__launch *launch, const mica_engine *engine, const m
   switch (arg->kind) {
   case MICA_ARG_KIND_TENSOR:
     if (!arg->value.tensor || mica_tensor_engine(arg->value.tensor) != engine)
-      return mica__fail(MICA_E_INVALID, "kernel %s: argument %zu is %s", name, index,
+      return mica__fail(MICA_E_INVALID, "kernel %s: args[%zu] is %s", name, index,
                         arg->value.tensor ? "a tensor of another engine" : "NULL");
     mica__launch_tensor(launch, arg->value.tensor);
     return MICA_OK;
@@ -27,13 +27,12 @@ static mica_status pack(mica__launch *launch, const mica_engine *engine, const m
   case MICA_ARG_KIND_FLOAT: mica__launch_float(launch, (float)arg->value.real); return MICA_OK;
   case MICA_ARG_KIND_LOCAL:
     if (arg->value.integer <= 0)
-      return mica__fail(MICA_E_INVALID,
-                        "kernel %s: argument %zu has %lld bytes of local memory, but must have at least 1", name, index,
-                        (long long)arg->value.integer);
+      return mica__fail(MICA_E_INVALID, "kernel %s: args[%zu] has %lld bytes of local memory, but must have at least 1",
+                        name, index, (long long)arg->value.integer);
     mica__launch_local(launch, (size_t)arg->value.integer);
     return MICA_OK;
   }
-  return mica__fail(MICA_E_INVALID, "kernel %s: argument %zu has the unknown kind %d", name, index, (int)arg->kind);
+  return mica__fail(MICA_E_INVALID, "kernel %s: args[%zu] has the unknown kind %d", name, index, (int)arg->kind);
 }
 
 mica_status mica_kernel_run(mica_queue *queue, mica_kernel *kernel, const mica_arg *args, size_t count,

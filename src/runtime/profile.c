@@ -238,6 +238,7 @@ mica_status mica_profile_text(mica_engine *engine, char **out) {
   size_t count = 0;
   mica__text text = {0};
   if (!out) return mica__fail(MICA_E_INVALID, "mica_profile_text: text is NULL");
+  MICA_TRY(check_stopped(engine, "mica_profile_text"));
   MICA_TRY(mica_profile_sum(engine, &total));
   rows = calloc((size_t)total.launches + 1, sizeof *rows);
   if (!rows) return mica__fail_nomem("the text of a profile");

@@ -348,7 +348,7 @@ START_TEST(data_that_do_not_fit) {
   ck_ok(mica_npy_write(files_path("wide/x.npy"), MICA_F64, MICA_SHAPE(ROWS / 2, 3, 8, 8), samples));
   refuses(float_model, &config, "x.npy holds f64, but the input 'x' is f32");
   ck_ok(mica_npy_write(files_path("wide/x.npy"), MICA_F32, MICA_SHAPE(0, 3, 8, 8), samples));
-  refuses(float_model, &config, "holds 0 samples to calibrate with");
+  refuses(float_model, &config, "gives 0 samples to calibrate with");
   files_write_text("table.csv", "a,b,class\n1,2,u\n3,4,v\n5,6,u\n");
   config.data = files_path("table.csv");
   refuses(float_model, &config, "the samples of");

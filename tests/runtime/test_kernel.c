@@ -136,10 +136,10 @@ START_TEST(arguments_are_checked) {
   mica__launch bad = good;
   refuses(&bad, MICA_E_INVALID, "takes 3 arguments, but was given 2");
   mica__launch_size(&bad, INT64_C(1) << 31);
-  refuses(&bad, MICA_E_OVERFLOW, "kernel count: a size does not fit");
+  refuses(&bad, MICA_E_OVERFLOW, "kernel count: a size or an integer argument does not fit");
   bad = good;
   mica__launch_sizes(&bad, (int64_t[8]){[7] = -(INT64_C(1) << 31) - 1});
-  refuses(&bad, MICA_E_OVERFLOW, "kernel count: a size does not fit");
+  refuses(&bad, MICA_E_OVERFLOW, "kernel count: a size or an integer argument does not fit");
   bad = good;
   for (int i = 0; i < 2 * MICA__MAX_ARGS; i++) mica__launch_float(&bad, 1);
   refuses(&bad, MICA_E_INVALID, "kernel count: there are more arguments than a kernel can have");

@@ -99,8 +99,9 @@ static mica_status write_run(const mica_run *run, const mica_run *target, double
 mica_status mica_run_mask(mica_run *run, const mica_mask_config *config, int64_t *zeros, int64_t *weights) {
   int64_t totals[2] = {0};
   mica_run target = {0};
-  if (!run || !config || !config->folder || !(config->share > 0 && config->share < 1))
-    return mica__fail(MICA_E_INVALID, "mica_run_mask: a pointer is NULL, or the share is not between 0 and 1");
+  if (!run || !config || !config->folder) return mica__fail(MICA_E_INVALID, "mica_run_mask: a pointer is NULL");
+  if (!(config->share > 0 && config->share < 1))
+    return mica__fail(MICA_E_INVALID, "mica_run_mask: the share is %g, but must be between 0 and 1", config->share);
   if (!run->folder || !run->trainer)
     return mica__fail(MICA_E_STATE, "mica_run_mask: the run has no folder with weights");
   if (mica__run_is_quantized(run))

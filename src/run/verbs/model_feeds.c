@@ -220,10 +220,11 @@ static mica_status open_dataset(mica__model_feeds *f, const mica_onnx *model, co
   const mica_onnx_port port = mica_onnx_input(model, 0);
   mica_dataset_config how = {.part = MICA_PART_TRAIN, .regression = has_numbers(mica_onnx_metadata(model, "task"))};
   if (f->count != 1 || port.kind != MICA_ONNX_KIND_TENSOR || !port.has_dtype || port.dtype != MICA_F32)
-    return mica__fail(MICA_E_FORMAT,
-                      "the model does not have exactly one input of f32; give a folder with a NAME.npy for each of its "
-                      "%zu inputs, as in %s/%.80s.npy",
-                      f->count, c->data, f->count ? port.name : "NAME");
+    return mica__fail(
+        MICA_E_FORMAT,
+        "the model does not have exactly one input of f32; give a folder with one file per input, such as "
+        "FOLDER/%.80s.npy",
+        f->count ? port.name : "NAME");
   if (port.has_shape && port.shape.rank == 4) {
     how.channels = port.shape.dim[1] > 0 ? (int32_t)port.shape.dim[1] : 0;
     how.height = port.shape.dim[2] > 0 ? (int32_t)port.shape.dim[2] : 0;
@@ -266,7 +267,10 @@ static mica_status open_feeds(mica__model_feeds *f, const mica_onnx *model, cons
   MICA_TRY(has_arrays(model, c->data) ? open_arrays(f, model, c->data) : open_dataset(f, model, c));
   if (!fixed && f->batch > f->samples) f->batch = f->samples;
   if (f->batch > 0 && f->samples >= f->batch) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s holds %lld samples to calibrate with, but the model takes %lld at once", c->data,
+  if (f->samples < 1)
+    return mica__fail(MICA_E_FORMAT, "%s gives %lld samples to calibrate with, but at least 1 is needed", c->data,
+                      (long long)f->samples);
+  return mica__fail(MICA_E_FORMAT, "%s gives %lld samples to calibrate with, but the model takes %lld at once", c->data,
                     (long long)f->samples, (long long)f->batch);
 }
 

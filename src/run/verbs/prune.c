@@ -384,9 +384,10 @@ static mica_status check(const mica_prune_config *c) {
   if (!c || !c->run || !c->folder) return mica__fail(MICA_E_INVALID, "mica_run_prune: a pointer is NULL");
   if (!(c->flops > 0 && c->flops < 1))
     return mica__fail(MICA_E_INVALID, "the share of FLOPs to remove must be between 0 and 1, not %g", c->flops);
-  if (c->steps < 0 || c->steps > 1000 || !mica_prune_method_name(c->method))
-    return mica__fail(MICA_E_INVALID, "mica_run_prune: the method is unknown, or steps (%lld) is not from 0 to 1000",
-                      (long long)c->steps);
+  if (c->steps < 0 || c->steps > 1000)
+    return mica__fail(MICA_E_INVALID, "mica_run_prune: steps is %lld, but must be from 0 to 1000", (long long)c->steps);
+  if (!mica_prune_method_name(c->method))
+    return mica__fail(MICA_E_INVALID, "mica_run_prune: %d is not a mica_prune_method", (int)c->method);
   /* Checks that the folder is free and the settings right before anything is trained. */
   char own[4096]; /* a path that exists, to be checked if the caller names no data */
   if (snprintf(own, sizeof own, "%s/config.json", c->run) >= (int)sizeof own)

@@ -162,7 +162,8 @@ mica_status mica__published_load(mica_run *run) {
   }
   MICA_TRY(mica__foundation_load_part(model, nn, mica_trainer_session(run->trainer), &missing));
   if (missing > own)
-    return mica__fail(MICA_E_FORMAT, "init: %s lacks %zu weights of its network", model->path, missing - own);
+    return mica__fail(MICA_E_FORMAT, "init: %s lacks weights of its network (missing: %zu)", model->path,
+                      missing - own);
   return mica__run_remark(run, "%zu of %zu weights are taken from %s", all - missing, all, model->path);
 }
 

@@ -233,7 +233,7 @@ mica_status mica_run_quantize(mica_run *run, const mica_run_quantize_config *con
   mica_report *report = NULL;
   work w = {.run = run, .config = config};
   if (!run || !config || !config->folder)
-    return mica__fail(MICA_E_INVALID, "mica_run_quantize: a pointer is NULL, or the folder is missing");
+    return mica__fail(MICA_E_INVALID, "mica_run_quantize: run, config or its folder is NULL");
   MICA_TRY(check(run, config));
   w.how = config->how;
   if (!w.how.bits)

@@ -94,7 +94,7 @@ static mica_status note_run(work *w, const mica_onnx_runner *runner, const mica_
     for (size_t k = 0; s->is_input && k < count; k++)
       if (!strcmp(feeds[k].name, s->value)) tensor = feeds[k].tensor;
     mica_status status = tensor ? mica__calibration_add(w->calibration, i, tensor)
-                                : mica__fail(MICA_E_STATE, "no samples were measured; give data to calibrate with");
+                                : mica__fail(MICA_E_STATE, "the model gave no values to measure");
     if (status != MICA_OK) return mica__fail_in(status, s->value);
   }
   return MICA_OK;
