@@ -25,7 +25,8 @@ static mica_status check_stack(const char *name, const mica_whisper_stack *s, in
                       name, s->layers, s->hidden, s->positions);
   if (s->heads < 1 || width % s->heads)
     return mica__fail(MICA_E_INVALID,
-                      "whisper: the number of heads (%" PRId64 ") of the %s must divide the width (%" PRId64 ")",
+                      "whisper: the number of heads (%" PRId64
+                      ") of the %s must be at least 1 and divide the width (%" PRId64 ")",
                       s->heads, name, width);
   return MICA_OK;
 }
@@ -139,7 +140,7 @@ mica_value mica_whisper_decoder(mica_nn *nn, const mica_whisper_sizes *sizes, mi
 }
 
 mica_status mica_whisper_sizes_of(const mica_foundation *model, mica_whisper_sizes *sizes) {
-  if (!model || !sizes) return mica__fail(MICA_E_INVALID, "mica_whisper_sizes_of: a pointer is NULL");
+  if (!model || !sizes) return mica__fail(MICA_E_INVALID, "mica_whisper_sizes_of: model or sizes is NULL");
   const mica_foundation_info *i = mica_foundation_describe(model), *e = i->sound;
   if (!e)
     return mica__fail(MICA_E_INVALID, "%s: models of the family %s do not transcribe sound", model->path, i->family);

@@ -120,7 +120,8 @@ mica_status mica_whisper_create(mica_engine *engine, const mica_foundation *mode
                                 mica_whisper **whisper) {
   const mica_whisper_config c = config ? *config : (mica_whisper_config){0};
   mica_whisper_sizes sizes;
-  if (!engine || !model || !whisper) return mica__fail(MICA_E_INVALID, "mica_whisper_create: a pointer is NULL");
+  if (!engine || !model || !whisper)
+    return mica__fail(MICA_E_INVALID, "mica_whisper_create: engine, model or whisper is NULL");
   MICA_TRY(check_config(&c));
   MICA_TRY(mica_whisper_sizes_of(model, &sizes));
   mica_whisper *w = calloc(1, sizeof *w);
@@ -311,8 +312,7 @@ static mica_status resample(mica_whisper *w, const float *samples, int64_t count
 mica_status mica_whisper_push(mica_whisper *w, const float *samples, int64_t count) {
   if (!w || count < 0 || (count && !samples))
     return mica__fail(MICA_E_INVALID,
-                      "mica_whisper_push: a pointer is NULL, or the number of samples (%" PRId64 ") is negative",
-                      count);
+                      "mica_whisper_push: whisper or samples is NULL, or count (%" PRId64 ") is negative", count);
   if (w->finished) mica_whisper_reset(w);
   MICA_TRY(mica__sound_check(samples, count, w->pushed));
   w->pushed += count;
@@ -320,7 +320,7 @@ mica_status mica_whisper_push(mica_whisper *w, const float *samples, int64_t cou
 }
 
 mica_status mica_whisper_finish(mica_whisper *w) {
-  if (!w) return mica__fail(MICA_E_INVALID, "mica_whisper_finish: the pointer is NULL");
+  if (!w) return mica__fail(MICA_E_INVALID, "mica_whisper_finish: whisper is NULL");
   if (w->finished) mica_whisper_reset(w);
   if (w->pushed) MICA_TRY(resample(w, NULL, 0, true));
   w->finished = true;

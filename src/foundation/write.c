@@ -335,7 +335,7 @@ static mica_status write_model(const mica_foundation *model, mica__merging *merg
 
 mica_status mica_foundation_write(const mica_foundation *model, const char *path,
                                   const mica_foundation_write_config *config, mica_foundation_written *written) {
-  if (!model || !path) return mica__fail(MICA_E_INVALID, "mica_foundation_write: a pointer is NULL");
+  if (!model || !path) return mica__fail(MICA_E_INVALID, "mica_foundation_write: model or path is NULL");
   return write_model(model, NULL, path, config, written);
 }
 
@@ -343,7 +343,8 @@ mica_status mica_foundation_merge(const mica_foundation *model, const mica_adapt
                                   const mica_foundation_write_config *config, mica_foundation_written *written) {
   mica__merging merge;
   const size_t n = path ? strlen(path) : 0;
-  if (!model || !adapter || !path) return mica__fail(MICA_E_INVALID, "mica_foundation_merge: a pointer is NULL");
+  if (!model || !adapter || !path)
+    return mica__fail(MICA_E_INVALID, "mica_foundation_merge: model, adapter or path is NULL");
   if (n < 5 || strcmp(path + n - 5, ".gguf") != 0) {
     if (!config || !config->type) return mica__merge_folder(model, adapter, path, written);
     return mica__fail(MICA_E_INVALID,

@@ -69,7 +69,7 @@ static mica_status open_file(const char *folder, mica_events *events) {
 
 mica_status mica_events_create(const char *folder, mica_events **out) {
   static const char version[] = "brain.Event:2";
-  if (!folder || !out) return mica__fail(MICA_E_INVALID, "mica_events_create: a pointer is NULL");
+  if (!folder || !out) return mica__fail(MICA_E_INVALID, "mica_events_create: folder or events is NULL");
   mica_events *events = calloc(1, sizeof *events);
   if (!events) return mica__fail_nomem("an event file");
   events->file = -1;
@@ -116,7 +116,7 @@ mica_status mica__events_add_value(mica_events *events, const char *tag, int64_t
 }
 
 mica_status mica_events_scalar(mica_events *events, const char *tag, int64_t step, double value) {
-  if (!events || !tag) return mica__fail(MICA_E_INVALID, "mica_events_scalar: a pointer is NULL");
+  if (!events || !tag) return mica__fail(MICA_E_INVALID, "mica_events_scalar: events or tag is NULL");
   mica__text content = {0};
   const float number = (float)value;
   uint32_t bits;

@@ -61,7 +61,7 @@ static void add_node(mica__text *out, const mica_graph *graph, int32_t id) {
 
 mica_status mica_events_graph(mica_events *events, const mica_graph *graph) {
   mica__text def = {0}, versions = {0};
-  if (!events || !graph) return mica__fail(MICA_E_INVALID, "mica_events_graph: a pointer is NULL");
+  if (!events || !graph) return mica__fail(MICA_E_INVALID, "mica_events_graph: events or graph is NULL");
   if (graph->status != MICA_OK) return mica__fail(graph->status, "%s", graph->message);
   for (int32_t id = 1; id <= graph->count && !def.failed; id++)
     if (!mica__graph_node(graph, id)->result) add_node(&def, graph, id);

@@ -9,7 +9,7 @@
 
 mica_status mica_events_text(mica_events *events, const char *tag, int64_t step, const char *text) {
   mica__text content = {0}, metadata = {0}, plugin = {0}, tensor = {0};
-  if (!events || !tag || !text) return mica__fail(MICA_E_INVALID, "mica_events_text: a pointer is NULL");
+  if (!events || !tag || !text) return mica__fail(MICA_E_INVALID, "mica_events_text: events, tag or text is NULL");
   mica__proto_bytes(&plugin, 1, "text", 4);          /* PluginData.plugin_name */
   mica__proto_message(&metadata, 1, &plugin);        /* SummaryMetadata.plugin_data */
   mica__proto_message(&content, 9, &metadata);       /* Value.metadata */
@@ -25,7 +25,7 @@ mica_status mica_events_text(mica_events *events, const char *tag, int64_t step,
 mica_status mica_events_image(mica_events *events, const char *tag, int64_t step, const mica_events_picture *picture) {
   mica__text content = {0}, image = {0};
   if (!events || !tag || !picture || (!picture->data && picture->bytes))
-    return mica__fail(MICA_E_INVALID, "mica_events_image: a pointer is NULL");
+    return mica__fail(MICA_E_INVALID, "mica_events_image: events, tag, picture or the picture's data is NULL");
   if (picture->height < 1 || picture->width < 1 || picture->channels < 1 || picture->channels > 4)
     return mica__fail(
         MICA_E_SHAPE,
@@ -142,7 +142,7 @@ mica_status mica_events_histogram(mica_events *events, const char *tag, int64_t 
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   mica__text content = {0}, histogram = {0};
   if (!events || !tag || (!values && count))
-    return mica__fail(MICA_E_INVALID, "mica_events_histogram: a pointer is NULL");
+    return mica__fail(MICA_E_INVALID, "mica_events_histogram: events, tag or values is NULL");
   counts *c = calloc(1, sizeof *c);
   if (!c) return mica__fail_nomem("a histogram");
   pthread_once(&once, make_scale);

@@ -143,12 +143,13 @@ static mica_status open_any(const char *path, const void *data, size_t bytes, mi
 }
 
 mica_status mica_gguf_open(const char *path, mica_gguf **file) {
-  if (!path || !file) return mica__fail(MICA_E_INVALID, "mica_gguf_open: a pointer is NULL");
+  if (!path || !file) return mica__fail(MICA_E_INVALID, "mica_gguf_open: path or file is NULL");
   return open_any(path, NULL, 0, file);
 }
 
 mica_status mica_gguf_open_memory(const char *name, const void *data, size_t bytes, mica_gguf **file) {
-  if (!name || (!data && bytes) || !file) return mica__fail(MICA_E_INVALID, "mica_gguf_open_memory: a pointer is NULL");
+  if (!name || (!data && bytes) || !file)
+    return mica__fail(MICA_E_INVALID, "mica_gguf_open_memory: name, data or file is NULL");
   return open_any(name, data ? data : "", bytes, file);
 }
 

@@ -107,7 +107,7 @@ void mica_gguf_keys_destroy(mica_gguf_keys *keys) {
 
 mica_status mica_gguf_keys_add(mica_gguf_keys *keys, const mica_gguf_value *value) {
   if (!keys || !value || !value->key || (value->count && !value->data))
-    return mica__fail(MICA_E_INVALID, "mica_gguf_keys_add: a pointer is NULL");
+    return mica__fail(MICA_E_INVALID, "mica_gguf_keys_add: keys, value, its key or its data is NULL");
   if (!bytes_of(value->kind) && value->kind != MICA_GGUF_KIND_TEXT && value->kind != MICA_GGUF_KIND_ARRAY)
     return mica__fail(MICA_E_INVALID, "mica_gguf_keys_add: key \"%s\" has an unknown kind", value->key);
   mica_gguf_value copy;
@@ -136,8 +136,9 @@ mica_status mica_gguf_keys_add_text(mica_gguf_keys *keys, const char *key, const
 
 mica_status mica_gguf_keys_add_integer(mica_gguf_keys *keys, const char *key, int64_t number) {
   if (number < 0 || number > UINT32_MAX)
-    return mica__fail(MICA_E_INVALID, "mica_gguf_keys_add_integer: the number of key \"%s\" must be from 0 to 2^32 - 1",
-                      key ? key : "");
+    return mica__fail(MICA_E_INVALID,
+                      "mica_gguf_keys_add_integer: the number of key \"%s\" is %lld, but must be from 0 to 2^32 - 1",
+                      key ? key : "", (long long)number);
   const uint32_t one = (uint32_t)number;
   return mica_gguf_keys_add(keys, &(mica_gguf_value){.key = key, .kind = MICA_GGUF_KIND_U32, .count = 1, .data = &one});
 }

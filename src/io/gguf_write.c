@@ -39,8 +39,10 @@ static mica_status add_array(writer *w, const char *key, const mica_gguf_value *
 
 static mica_status add_elements(writer *w, const char *key, const mica_gguf_value *value, int depth) {
   const size_t width = mica__gguf_kind_bytes((uint32_t)value->kind);
-  if ((unsigned)value->kind >= MICA_GGUF_KIND_COUNT || (value->count && !value->data))
-    return mica__fail(MICA_E_INVALID, "%s: key \"%s\" has a kind that GGUF lacks, or its data is NULL", w->path, key);
+  if ((unsigned)value->kind >= MICA_GGUF_KIND_COUNT)
+    return mica__fail(MICA_E_INVALID, "%s: key \"%s\" has a kind that GGUF lacks, %d", w->path, key, (int)value->kind);
+  if (value->count && !value->data)
+    return mica__fail(MICA_E_INVALID, "%s: the data of key \"%s\" is NULL", w->path, key);
   for (size_t i = 0; value->kind == MICA_GGUF_KIND_BOOL && i < value->count; i++)
     if (((const unsigned char *)value->data)[i] > 1)
       return mica__fail(MICA_E_INVALID, "%s: element %zu of key \"%s\" is a bool that is neither 0 nor 1", w->path, i,
@@ -73,8 +75,8 @@ static mica_status add_pair(writer *w, const mica_gguf_value *value) {
   if (value->count != 1 || value->kind == MICA_GGUF_KIND_ARRAY)
     return mica__fail(
         MICA_E_INVALID,
-        "%s: key \"%s\" has %zu elements of the kind %s, but without 'array' must have one that is not an array",
-        w->path, value->key, value->count, mica_gguf_kind_name(value->kind));
+        "%s: key \"%s\" has %zu elements of the kind %s; set array, or give one element that is not an array", w->path,
+        value->key, value->count, mica_gguf_kind_name(value->kind));
   add_number(w, (uint64_t)value->kind, 4);
   return add_elements(w, value->key, value, 0);
 }
@@ -99,10 +101,11 @@ static mica_status check_tensor(const writer *w, const mica_weight_entry *entry,
         w->path, entry->name, (*type)->name,
         mica_shape_is_valid(entry->shape) ? mica_shape_format(entry->shape, text) : "?", MICA__GGUF_MAX_RANK,
         (long long)(*type)->elements);
-  if (bytes != entry->bytes || (bytes && !entry->data))
-    return mica__fail(MICA_E_INVALID,
-                      "%s: tensor \"%s\" has %zu bytes, but as %s %s must have %zu, and data that is not NULL", w->path,
+  if (bytes != entry->bytes)
+    return mica__fail(MICA_E_INVALID, "%s: tensor \"%s\" has %zu bytes, but as %s %s must have %zu", w->path,
                       entry->name, entry->bytes, (*type)->name, mica_shape_format(entry->shape, text), bytes);
+  if (bytes && !entry->data)
+    return mica__fail(MICA_E_INVALID, "%s: the data of tensor \"%s\" is NULL", w->path, entry->name);
   return MICA_OK;
 }
 
@@ -201,7 +204,7 @@ static mica_status make_header(writer *w, const mica_gguf_value *keys, size_t ke
 mica_status mica_gguf_write(const char *path, const mica_gguf_value *keys, size_t key_count,
                             const mica_weight_entry *tensors, size_t tensor_count) {
   if (!path || (!keys && key_count) || (!tensors && tensor_count))
-    return mica__fail(MICA_E_INVALID, "mica_gguf_write: a pointer is NULL");
+    return mica__fail(MICA_E_INVALID, "mica_gguf_write: path, keys or tensors is NULL");
   writer w = {.path = path, .types = calloc(tensor_count + 1, sizeof *w.types)};
   if (!w.types) return mica__fail_nomem(path);
   mica_status status = make_header(&w, keys, key_count, tensors, tensor_count);

@@ -39,7 +39,7 @@ static mica_status add_column(mica_history *h, const char *name, size_t length) 
 }
 
 mica_status mica_history_create(mica_history **out) {
-  if (!out) return mica__fail(MICA_E_INVALID, "mica_history_create: a pointer is NULL");
+  if (!out) return mica__fail(MICA_E_INVALID, "mica_history_create: history is NULL");
   mica_history *h = calloc(1, sizeof *h);
   mica_status status = h ? MICA_OK : mica__fail_nomem("a history");
   for (size_t i = 0; status == MICA_OK && i < FIXED; i++) status = add_column(h, fixed[i], strlen(fixed[i]));
@@ -59,7 +59,7 @@ void mica_history_destroy(mica_history *h) {
 }
 
 mica_status mica_history_begin(mica_history *h) {
-  if (!h) return mica__fail(MICA_E_INVALID, "mica_history_begin: a pointer is NULL");
+  if (!h) return mica__fail(MICA_E_INVALID, "mica_history_begin: history is NULL");
   if (h->row_count == h->capacity) {
     const size_t capacity = h->capacity ? 2 * h->capacity : 16;
     row *grown = realloc(h->rows, capacity * sizeof *grown);
@@ -99,9 +99,10 @@ static mica_status set(mica_history *h, size_t column, double value) {
 
 mica_status mica_history_set(mica_history *h, const char *name, double value) {
   if (!h || !name || !h->row_count || !is_name(name, strlen(name)))
-    return mica__fail(MICA_E_INVALID,
-                      "mica_history_set: a pointer is NULL, there is no row (call mica_history_begin), or the column's "
-                      "name is empty or has a comma, a quote or a control character");
+    return mica__fail(
+        MICA_E_INVALID,
+        "mica_history_set: history or column is NULL, there is no row (call mica_history_begin), or the column's "
+        "name is empty or has a comma, a quote or a control character");
   const size_t column = find(h, name, strlen(name));
   if (column == MICA__HISTORY_MAX_COLUMNS)
     return mica__fail(MICA_E_OVERFLOW,
@@ -130,7 +131,7 @@ void mica__history_cut(mica_history *h, double epoch) {
 }
 
 mica_status mica_history_write(const mica_history *h, const char *path) {
-  if (!path || !h) return mica__fail(MICA_E_INVALID, "mica_history_write: a pointer is NULL");
+  if (!path || !h) return mica__fail(MICA_E_INVALID, "mica_history_write: history or path is NULL");
   mica__text text = {0};
   for (size_t c = 0; c < h->columns; c++) mica__text_addf(&text, c ? ",%s" : "%s", h->names[c]);
   for (size_t i = 0; i < h->row_count; i++)
@@ -224,7 +225,7 @@ mica_status mica__history_parse(const char *name, const char *text, mica_history
 }
 
 mica_status mica_history_read(const char *path, mica_history **history) {
-  if (!path || !history) return mica__fail(MICA_E_INVALID, "mica_history_read: a pointer is NULL");
+  if (!path || !history) return mica__fail(MICA_E_INVALID, "mica_history_read: path or history is NULL");
   unsigned char *data = NULL;
   size_t size = 0;
   MICA_TRY(mica__file_read(path, &data, &size));

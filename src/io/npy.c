@@ -8,7 +8,8 @@
 #include <string.h>
 
 mica_status mica_npy_read(const char *path, mica_dtype *dtype, mica_shape *shape, void **data) {
-  if (!path || !dtype || !shape || !data) return mica__fail(MICA_E_INVALID, "mica_npy_read: a pointer is NULL");
+  if (!path || !dtype || !shape || !data)
+    return mica__fail(MICA_E_INVALID, "mica_npy_read: path, dtype, shape or data is NULL");
   unsigned char *content = NULL;
   size_t size = 0;
   mica__npy npy;
@@ -31,7 +32,7 @@ mica_status mica_npy_write(const char *path, mica_dtype dtype, mica_shape shape,
   char header[MICA__NPY_HEADER];
   size_t header_bytes = 0, bytes = 0;
   int64_t count = 0;
-  if (!path || !data) return mica__fail(MICA_E_INVALID, "mica_npy_write: a pointer is NULL");
+  if (!path || !data) return mica__fail(MICA_E_INVALID, "mica_npy_write: path or data is NULL");
   if (!mica_dtype_is_valid(dtype)) return mica__fail(MICA_E_DTYPE, "mica_npy_write: %d is not a dtype", (int)dtype);
   MICA_TRY(mica_shape_count(shape, &count));
   if (!mica__mul_size((uint64_t)count, mica_dtype_size(dtype), &bytes))

@@ -102,8 +102,8 @@ static mica_status read_entry(const char *path, const cJSON *item, const unsigne
   MICA_TRY(read_offsets(path, name, offsets, &begin, &end));
   if (end > data_size)
     return mica__fail(MICA_E_FORMAT,
-                      "%s is truncated, or the end of tensor \"%.200s\" is wrong: byte %" PRIu64
-                      " of %zu bytes of data",
+                      "%s is truncated or damaged: the data of tensor \"%.200s\" end at byte %" PRIu64
+                      ", but only %zu bytes follow the header",
                       path, name, end, data_size);
   char text[MICA_SHAPE_TEXT];
   if (!mica__safetensors_bytes(type, entry->shape, &entry->bytes))
@@ -200,8 +200,8 @@ static mica_status parse_header(const char *path, mica_safetensors *file) {
     return mica__fail(MICA_E_FORMAT, "%s is not a safetensors file: it begins with a header size of %llu bytes", path,
                       (unsigned long long)length);
   if (length > file->size - 8)
-    return mica__fail(MICA_E_FORMAT, "%s is truncated: its header needs %llu bytes, but the file has %zu", path,
-                      (unsigned long long)length, file->size);
+    return mica__fail(MICA_E_FORMAT, "%s is truncated: its header has %llu bytes, but only %zu bytes follow its size",
+                      path, (unsigned long long)length, file->size - 8);
   const char *text = (const char *)file->data + 8, *parsed = text, *end = text + length;
   if (length > 0 && *text == '{') MICA_TRY(mica__json_check_text(path, "its header", text, (size_t)length));
   /* A header begins with a brace; this check rejects most other files at once. */
@@ -270,12 +270,12 @@ static mica_status open_bytes(const char *path, const void *data, size_t size, b
 
 mica_status mica_safetensors_open_memory(const char *name, const void *data, size_t bytes, mica_safetensors **file) {
   if (!name || (!data && bytes) || !file)
-    return mica__fail(MICA_E_INVALID, "mica_safetensors_open_memory: a pointer is NULL");
+    return mica__fail(MICA_E_INVALID, "mica_safetensors_open_memory: name, data or file is NULL");
   return open_bytes(name, data, bytes, false, file);
 }
 
 mica_status mica_safetensors_open(const char *path, mica_safetensors **file) {
-  if (!path || !file) return mica__fail(MICA_E_INVALID, "mica_safetensors_open: a pointer is NULL");
+  if (!path || !file) return mica__fail(MICA_E_INVALID, "mica_safetensors_open: path or file is NULL");
   const unsigned char *data = NULL;
   size_t size = 0;
   MICA_TRY(mica__file_map_signed(path, &data, &size));

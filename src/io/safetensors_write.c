@@ -33,10 +33,11 @@ static mica_status check_entry(const mica_safetensors_entry *entry, size_t index
   if (!out->type || !mica_shape_is_valid(entry->shape))
     return mica__fail(MICA_E_INVALID, "safetensors: the format cannot hold the type or shape of tensor \"%s\"",
                       entry->name);
-  if (!mica__safetensors_bytes(out->type, entry->shape, &bytes) || bytes != entry->bytes || (bytes && !entry->data))
-    return mica__fail(MICA_E_INVALID,
-                      "safetensors: tensor \"%s\" is %s %s, but its %zu bytes do not match that, or its data is NULL",
-                      entry->name, out->type->name, mica_shape_format(entry->shape, text), entry->bytes);
+  if (!mica__safetensors_bytes(out->type, entry->shape, &bytes) || bytes != entry->bytes)
+    return mica__fail(MICA_E_INVALID, "safetensors: tensor \"%s\" is %s %s, which does not have %zu bytes", entry->name,
+                      out->type->name, mica_shape_format(entry->shape, text), entry->bytes);
+  if (bytes && !entry->data)
+    return mica__fail(MICA_E_INVALID, "safetensors: the data of tensor \"%s\" is NULL", entry->name);
   return MICA_OK;
 }
 
@@ -182,7 +183,7 @@ static mica_status write_file(const char *path, const item *items, size_t count,
 mica_status mica_safetensors_write(const char *path, const mica_safetensors_entry *entries, size_t count,
                                    const mica_safetensors_pair *metadata, size_t metadata_count) {
   if (!path || (!entries && count) || (!metadata && metadata_count))
-    return mica__fail(MICA_E_INVALID, "mica_safetensors_write: a pointer is NULL");
+    return mica__fail(MICA_E_INVALID, "mica_safetensors_write: path, entries or metadata is NULL");
   MICA_TRY(check_metadata(metadata, metadata_count));
   item *items = calloc(count + 1, sizeof *items);
   if (!items) return mica__fail_nomem(path);

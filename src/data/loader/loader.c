@@ -182,7 +182,7 @@ mica_status mica_loader_create(mica_engine *engine, const mica_dataset *dataset,
                                mica_loader **out) {
   static const mica_loader_config none;
   if (!engine || !dataset || !out)
-    return mica__fail(MICA_E_INVALID, "mica_loader_create: engine, dataset or out is NULL");
+    return mica__fail(MICA_E_INVALID, "mica_loader_create: engine, dataset or loader is NULL");
   if (!config) config = &none;
   MICA_TRY(check_config(dataset, config));
   mica_loader *loader = calloc(1, sizeof *loader);

@@ -235,7 +235,7 @@ static mica_status fill_store(mica__store *store, const mica_dataset *from, cons
 mica_status mica_dataset_tiles(const mica_dataset *dataset, const mica_tiling *tiling, mica_dataset **out) {
   mica__store *store = NULL;
   if (!dataset || !tiling || !out)
-    return mica__fail(MICA_E_INVALID, "mica_dataset_tiles: dataset, tiling or out is NULL");
+    return mica__fail(MICA_E_INVALID, "mica_dataset_tiles: dataset, tiling or tiles is NULL");
   if (tiling->height < 1 || tiling->height > 16384 || tiling->width < 1 || tiling->width > 16384 ||
       tiling->overlap < 0 || tiling->overlap >= tiling->height || tiling->overlap >= tiling->width)
     return mica__fail(MICA_E_INVALID,
