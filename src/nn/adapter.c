@@ -25,7 +25,10 @@ typedef struct layer {
 struct mica_adapter {
   mica_adapter_config config;
   char *targets; /* NULL: all dense layers except "head" */
-  bool given;    /* layers were named by mica_adapter_add */
+  /* The targets one after another, without the blanks around them. Each ends with a zero byte. */
+  char *words;
+  size_t word_count;
+  bool given; /* layers were named by mica_adapter_add */
   layer *layers;
   size_t count, capacity;
   /* The layer under construction: its name, its input, and its sizes if it is dense. */
@@ -47,19 +50,23 @@ bool mica_adapter_is_parameter(const char *own_name) {
 
 /* --- targets --- */
 
-/* Copies entry number `index` of the comma-separated targets into word; false: there is no such entry. */
-static bool target_at(const char *targets, size_t index, char word[256]) {
-  for (; targets; targets = strchr(targets, ',') ? strchr(targets, ',') + 1 : NULL) {
-    if (index-- > 0) continue;
-    size_t n = strcspn(targets, ",");
-    while (n > 0 && *targets == ' ') targets++, n--;
-    while (n > 0 && targets[n - 1] == ' ') n--;
-    if (n > 255) n = 255;
-    memcpy(word, targets, n);
-    word[n] = '\0';
-    return true;
+/* Splits the comma-separated targets into words. */
+static mica_status split_targets(mica_adapter *adapter) {
+  char *to = adapter->words = malloc(strlen(adapter->targets) + 1);
+  if (!to) return mica__fail_nomem("an adapter");
+  for (const char *at = adapter->targets; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+    const char *word = at + strspn(at, " ");
+    size_t n = strcspn(word, ",");
+    while (n > 0 && word[n - 1] == ' ') n--;
+    if (n == 0)
+      return mica__fail(MICA_E_INVALID, "mica_adapter_create: the list of targets \"%s\" has an empty name",
+                        adapter->targets);
+    memcpy(to, word, n);
+    to[n] = '\0';
+    to += n + 1;
+    adapter->word_count++;
   }
-  return false;
+  return MICA_OK;
 }
 
 static const char *last_part(const char *name) {
@@ -83,10 +90,10 @@ static layer *find(const mica_adapter *adapter, const char *name) {
 /* True if the layer is adapted. *by_name is true if the configuration or the given layers name it. It is false if no
  * target is configured: then all dense layers except "head" are adapted. */
 static bool is_target(const mica_adapter *adapter, const char *name, bool *by_name) {
-  char word[256];
+  const char *word = adapter->words;
   *by_name = true;
   if (adapter->given) return find(adapter, name) != NULL;
-  for (size_t i = 0; target_at(adapter->targets, i, word); i++)
+  for (size_t i = 0; i < adapter->word_count; i++, word += strlen(word) + 1)
     if (matches(word, name)) return true;
   *by_name = false;
   return !adapter->targets && strcmp(last_part(name), "head") != 0;
@@ -96,7 +103,6 @@ static bool is_target(const mica_adapter *adapter, const char *name, bool *by_na
 
 static mica_status take_config(mica_adapter *adapter, const mica_adapter_config *config) {
   mica_adapter_config *c = &adapter->config;
-  char word[256];
   *c = config ? *config : (mica_adapter_config){0};
   if (c->rank == 0) c->rank = STANDARD_RANK;
   if (c->alpha == 0) c->alpha = 2 * (double)c->rank;
@@ -110,14 +116,10 @@ static mica_status take_config(mica_adapter *adapter, const mica_adapter_config 
     return mica__fail(MICA_E_INVALID, "mica_adapter_create: dropout is %g, but must be at least 0 and below 1",
                       c->dropout);
   if (c->targets && (!strcmp(c->targets, "all") || !strcmp(c->targets, "all-linear"))) c->targets = NULL;
-  for (size_t i = 0; target_at(c->targets, i, word); i++)
-    if (!*word)
-      return mica__fail(MICA_E_INVALID, "mica_adapter_create: the list of targets \"%s\" has an empty name",
-                        c->targets);
   adapter->targets = mica__strdup(c->targets);
   if (c->targets && !adapter->targets) return mica__fail_nomem("an adapter");
   c->targets = adapter->targets;
-  return MICA_OK;
+  return c->targets ? split_targets(adapter) : MICA_OK;
 }
 
 mica_status mica_adapter_create(const mica_adapter_config *config, mica_adapter **out) {
@@ -142,6 +144,7 @@ void mica_adapter_destroy(mica_adapter *adapter) {
   free(adapter->layers);
   free(adapter->building);
   free(adapter->targets);
+  free(adapter->words);
   free(adapter);
 }
 
@@ -291,8 +294,8 @@ static const mica_nn_parameter_info *parameter_of(const mica_nn *nn, const char 
 }
 
 static mica_status check_targets(const mica_adapter *adapter, const mica_nn *nn) {
-  char word[256];
-  for (size_t i = 0; !adapter->given && target_at(adapter->targets, i, word); i++) {
+  const char *word = adapter->words;
+  for (size_t i = 0; !adapter->given && i < adapter->word_count; i++, word += strlen(word) + 1) {
     bool found = false;
     for (size_t l = 0; l < adapter->count; l++) found = found || matches(word, adapter->layers[l].name);
     if (!found) return mica__fail(MICA_E_NOT_FOUND, "the network has no dense layer \"%s\" to adapt", word);

@@ -64,6 +64,17 @@ START_TEST(targets_name_layers) {
 }
 END_TEST
 
+/* Targets have any length: none matches by its first characters alone. */
+START_TEST(long_targets) {
+  enum { STARS = 300 };
+  static const char *const down[] = {"block.down"};
+  char targets[STARS + 32];
+  memset(targets, '*', STARS);
+  strcpy(targets + STARS, "down ");
+  expect_layers(targets, down, 1);
+}
+END_TEST
+
 static mica_status freeze(const char *targets, mica_status *graph) {
   mica_adapter *adapter = NULL;
   ck_ok(mica_adapter_create(&(mica_adapter_config){.targets = targets}, &adapter));
@@ -167,5 +178,5 @@ START_TEST(sizes_that_differ) {
 }
 END_TEST
 
-TESTS(DEVICE, NULL, NULL, targets_name_layers, targets_that_are_refused, configs_that_are_refused, the_product_is_added,
-      sizes_that_differ)
+TESTS(DEVICE, NULL, NULL, targets_name_layers, long_targets, targets_that_are_refused, configs_that_are_refused,
+      the_product_is_added, sizes_that_differ)
