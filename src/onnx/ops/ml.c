@@ -64,12 +64,17 @@ mica__ml_post mica__ml_post_of(mica__lowering *l, const mica__onnx_node *node) {
 }
 
 /* Softmax over the scores whose absolute value is above 1e-7. The other scores are only scaled, so scores of 0 stay 0.
- * If all scores are that small, the sum is 0 and the result is not finite. */
+ * If there is a score to sum, the largest one adds 1 to the sum. A sum below 1 therefore means that there is none, and
+ * nothing is divided. The bound of 80 keeps the scale finite. */
 static mica_value softmax_zero(mica_value s) {
-  const mica_value tiny = mica__lower_number(s, 1e-7), most = mica_max(s, MICA_AXES(-1), true);
-  const mica_value counts = mica_greater(mica_abs(s), tiny), e = mica_exp(mica_sub(s, most));
-  const mica_value sum = mica_sum(mica_where(counts, e, mica__lower_number(s, 0)), MICA_AXES(-1), true);
-  return mica_div(mica_where(counts, e, mica_mul(s, mica_exp(mica_neg(most)))), sum);
+  const mica_value none = mica__lower_number(s, -1e30), zero = mica__lower_number(s, 0);
+  const mica_value counts = mica_greater(mica_abs(s), mica__lower_number(s, 1e-7));
+  const mica_value largest = mica_max(mica_where(counts, s, none), MICA_AXES(-1), true);
+  const mica_value most = mica_where(mica_greater(largest, none), largest, zero);
+  const mica_value e = mica_where(counts, mica_exp(mica_sub(s, most)), zero);
+  const mica_value sum = mica_maximum(mica_sum(e, MICA_AXES(-1), true), mica__lower_number(s, 1));
+  const mica_value scale = mica_exp(mica_minimum(mica_neg(most), mica__lower_number(s, 80)));
+  return mica_div(mica_where(counts, e, mica_mul(s, scale)), sum);
 }
 
 /* sqrt(2) erfinv(2 s - 1) by Winitzki's formula, "A handy approximation for the error function and its inverse",
