@@ -1,6 +1,7 @@
 #include "cli/manual.h"
 
 #include "cli/settings.h"
+#include "cli/text.h"
 
 #include <mica/version.h>
 #include <stdio.h>
@@ -12,6 +13,8 @@ typedef struct option {
   const char *(*names)(size_t index); /* names of its values; NULL: any value */
   const cli_choice *choices;
   const char *task; /* the task of a setting; NULL: an option of the command, or a setting of all tasks */
+  /* The default of a setting; "" if its help says the default or it has no default. NULL: an option of the command. */
+  const char *standard;
 } option;
 
 /* Finds option number `index` of a command. The options of the command come first, then the settings of runs if it
@@ -20,7 +23,11 @@ static bool option_at(const cli_command *command, size_t index, option *out) {
   const cli_option *own;
   for (size_t i = 0; (own = cli_option_at(command, i)); i++) {
     if (own->role != CLI_OPTION || own->hidden || index-- > 0) continue;
-    *out = (option){own->name, own->kind == CLI_FLAG ? NULL : own->value, own->help, own->names, own->choices, NULL};
+    *out = (option){.name = own->name,
+                    .value = own->kind == CLI_FLAG ? NULL : own->value,
+                    .help = own->help,
+                    .names = own->names,
+                    .choices = own->choices};
     return true;
   }
   const char *task = NULL;
@@ -32,7 +39,8 @@ static bool option_at(const cli_command *command, size_t index, option *out) {
                   .value = row->kind == MICA_SETTING_KIND_FLAG ? NULL : row->hint,
                   .help = row->text,
                   .names = row->names,
-                  .task = task};
+                  .task = task,
+                  .standard = row->kind == MICA_SETTING_KIND_FLAG ? "" : row->value};
   return true;
 }
 
@@ -85,6 +93,23 @@ static void roff_names(const option *o) {
   }
 }
 
+/* Writes the help of an option, the names of its values and, if `defaults` is set, its default. */
+static void roff_meaning(const option *o, bool defaults) {
+  char head[1024];
+  const size_t length = cli_help_length(o->help);
+  snprintf(head, sizeof head, "%.*s", (int)length, o->help);
+  roff(head);
+  roff_names(o);
+  if (defaults && o->help[length]) {
+    roff(o->help + length);
+  } else if (defaults && o->standard && *o->standard) {
+    fputs(" (default ", stdout);
+    roff(o->standard);
+    putchar(')');
+  }
+  puts("");
+}
+
 static void man_task(const char *task) {
   printf(".PP\nSettings of the task %s, which trains the networks", task);
   for (size_t i = 0; mica_task_network(task, i); i++) printf(i ? ", %s" : " %s", mica_task_network(task, i));
@@ -111,9 +136,7 @@ static void man_command(const cli_command *command) {
     fputs(".TP\n\\fB\\-\\-", stdout);
     roff(o.name);
     printf("\\fR%s%s%s\n", o.value ? " \\fI" : "", o.value ? o.value : "", o.value ? "\\fR" : "");
-    roff(o.help);
-    roff_names(&o);
-    puts("");
+    roff_meaning(&o, !command->of_run || !o.standard);
   }
 }
 

@@ -2,18 +2,21 @@
 
 #include "cli/manual.h"
 #include "cli/settings.h"
+#include "cli/text.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Writes text as a table cell, with Markdown's special characters escaped. */
-static void cell(const char *text) {
-  for (; *text; text++) {
-    if (strchr("|*<_", *text)) putchar('\\');
-    putchar(*text == '\n' ? ' ' : *text);
+/* Writes the first `length` characters of a text as a table cell, with Markdown's special characters escaped. */
+static void cell_part(const char *text, size_t length) {
+  for (size_t i = 0; i < length; i++) {
+    if (strchr("|*<_", text[i])) putchar('\\');
+    putchar(text[i] == '\n' ? ' ' : text[i]);
   }
 }
+
+static void cell(const char *text) { cell_part(text, strlen(text)); }
 
 /* Writes text between backticks, with bars escaped: a bar would end the table's cell. */
 static void code(const char *text) {
@@ -38,9 +41,11 @@ static void setting_row(const mica_setting_row *row) {
   fputs("| ", stdout);
   code(name);
   fputs(" | ", stdout);
-  cell(row->text);
+  const size_t length = cli_help_length(row->text);
+  cell_part(row->text, length);
   names_of(row->names);
-  if (row->kind != MICA_SETTING_KIND_FLAG && *row->value) {
+  cell(row->text + length);
+  if (!row->text[length] && row->kind != MICA_SETTING_KIND_FLAG && *row->value) {
     fputs(" (default ", stdout);
     code(row->value);
     putchar(')');
@@ -53,9 +58,21 @@ static void setting_table(const char *task) {
   for (const mica_setting_row *row = mica_task_settings(task); row && row->name; row++) setting_row(row);
 }
 
+/* Lists the settings with a default of the task's own, those that the run chooses last. */
+static void print_defaults(const mica_setting *list) {
+  size_t count = 0, chosen = 0;
+  for (const mica_setting *s = list; s && s->name; s++)
+    if (*s->value) printf("%s`--%s %s`", count++ ? ", " : "", s->name, s->value);
+  for (const mica_setting *s = list; s && s->name; s++) {
+    if (*s->value) continue;
+    fputs(chosen++ ? ", " : count ? "; chosen automatically: " : "chosen automatically: ", stdout);
+    printf("`--%s`", s->name);
+  }
+  if (!count && !chosen) fputs("as there", stdout);
+}
+
 static void print_task(const char *task) {
   const mica_task_metric *metrics = mica_task_metrics(task);
-  const mica_setting *defaults = mica_task_defaults(task);
   fputs("| Task | |\n| --- | --- |\n| networks (`--model`) | ", stdout);
   for (size_t i = 0; mica_task_network(task, i); i++) {
     if (i) fputs(", ", stdout);
@@ -67,11 +84,7 @@ static void print_task(const char *task) {
     code(metrics[i].name);
   }
   fputs(" |\n| defaults of [common settings](../cli.md#settings-of-every-task) | ", stdout);
-  for (size_t i = 0; defaults && defaults[i].name; i++) {
-    const char *value = defaults[i].value;
-    printf("%s`--%s%s%s`%s", i ? ", " : "", defaults[i].name, *value ? " " : "", value, *value ? "" : " from the data");
-  }
-  if (!defaults || !defaults->name) fputs("as there", stdout);
+  print_defaults(mica_task_defaults(task));
   puts(" |\n");
   setting_table(task);
 }
@@ -85,7 +98,8 @@ static void option_row(const cli_option *o) {
   fputs("| ", stdout);
   code(name);
   fputs(" | ", stdout);
-  cell(o->help);
+  const size_t length = cli_help_length(o->help);
+  cell_part(o->help, length);
   names_of(o->names);
   for (const cli_choice *choice = o->choices; choice && choice->help; choice++) {
     fputs(choice == o->choices ? ": " : ", ", stdout);
@@ -94,6 +108,7 @@ static void option_row(const cli_option *o) {
     cell(choice->help);
     putchar(')');
   }
+  cell(o->help + length);
   puts(" |");
 }
 

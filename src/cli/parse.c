@@ -272,13 +272,18 @@ static void print_wrapped(const char *text) {
   putchar('\n');
 }
 
-/* Prints an option's help, then the names of its values, then the default. */
+/* Prints an option's help, then the names of its values, then the default: the one that the help ends with, else
+ * `value`. */
 static void print_row(const char *help, const char *(*names)(size_t), const char *value) {
   char text[2048];
-  size_t at = (size_t)snprintf(text, sizeof text, "%s", help);
+  const size_t length = cli_help_length(help);
+  size_t at = (size_t)snprintf(text, sizeof text, "%.*s", (int)length, help);
   for (size_t n = 0; names && names(n) && at < sizeof text; n++)
     at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", n ? ", " : ": ", names(n));
-  if (value && *value && at < sizeof text) snprintf(text + at, sizeof text - at, " (default %s)", value);
+  if (at < sizeof text && help[length])
+    snprintf(text + at, sizeof text - at, "%s", help + length);
+  else if (at < sizeof text && value && *value)
+    snprintf(text + at, sizeof text - at, " (default %s)", value);
   print_wrapped(text);
 }
 
@@ -286,9 +291,14 @@ static void print_row(const char *help, const char *(*names)(size_t), const char
 static void print_defaults(const char *task) {
   char text[1024];
   size_t at = 0;
+  bool chosen = false;
+  for (const mica_setting *s = mica_task_defaults(task); s && s->name && at < sizeof text; s++)
+    if (*s->value) at += (size_t)snprintf(text + at, sizeof text - at, "%s%s %s", at ? ", " : "", s->name, s->value);
   for (const mica_setting *s = mica_task_defaults(task); s && s->name && at < sizeof text; s++) {
-    const char *value = *s->value ? s->value : "found from the data";
-    at += (size_t)snprintf(text + at, sizeof text - at, "%s%s %s", at ? ", " : "", s->name, value);
+    if (*s->value) continue;
+    const char *before = chosen ? ", " : at ? "; chosen automatically: " : "chosen automatically: ";
+    at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", before, s->name);
+    chosen = true;
   }
   if (!at) return;
   printf("  %-20s  ", "by default");
@@ -305,14 +315,12 @@ static void print_networks(const char *task) {
   print_wrapped(text);
 }
 
-/* Prints the help of a setting. Without defaults, text from " (default" on is left out. */
+/* Prints the help of a setting, with or without its default. */
 static void print_setting(const mica_setting_row *row, bool defaults) {
-  char left[64], text[512];
+  char left[64], text[1024];
   snprintf(left, sizeof left, "--%s %s", row->name, row->hint);
   printf("  %-20s  ", left);
-  snprintf(text, sizeof text, "%s", row->text);
-  char *end = defaults ? NULL : strstr(text, " (default");
-  if (end) *end = '\0';
+  snprintf(text, sizeof text, "%.*s", (int)(defaults ? strlen(row->text) : cli_help_length(row->text)), row->text);
   print_row(text, row->names, defaults && row->kind != MICA_SETTING_KIND_FLAG ? row->value : NULL);
 }
 

@@ -54,6 +54,11 @@ char *cli_add_word(char *text, size_t room, const char *word) {
   return text;
 }
 
+size_t cli_help_length(const char *help) {
+  const char *standard = strstr(help, " (default");
+  return standard ? (size_t)(standard - help) : strlen(help);
+}
+
 #define LONGEST_WORD 31
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }

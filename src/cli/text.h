@@ -1,4 +1,4 @@
-/* cli/text.h: sizes as text, words quoted for a shell, and suggestions for mistyped words. */
+/* cli/text.h: sizes as text, words quoted for a shell, parts of help texts, and suggestions for mistyped words. */
 #ifndef MICA_CLI_TEXT_H
 #define MICA_CLI_TEXT_H
 
@@ -14,6 +14,10 @@ const char *cli_format_bytes(uint64_t bytes, char text[CLI_BYTES_TEXT]);
  * control characters in octal, so that a shell reads the same word. text has room for `room` bytes; a longer result is
  * truncated. Returns text. */
 char *cli_add_word(char *text, size_t room, const char *word);
+
+/* The length of a help text up to its " (default ...)"; its whole length if it names no default. The names of values go
+ * between the two parts. */
+size_t cli_help_length(const char *help);
 
 /* Finds the candidate nearest to a mistyped word. Begin with {.word = word} and call cli_guess_consider for each
  * candidate; `best` is then the nearest one, the first of equals, or NULL if none is near.

@@ -4,6 +4,9 @@
 
 MICA__TASK_FIELDS(language, CONTEXTS_SETTINGS, CONTEXTS_FACTS, 0);
 
+/* The learning rate depends on the width (task/input/contexts.c). */
+static const mica_setting defaults[] = {{"lr", ""}, {"clip-norm", "1"}, {0}};
+
 static const mica_task_metric metrics[] = NEXT_TOKEN_METRICS;
 /* No column holds only answers: each token is an answer to those before it, so predictions need all columns. */
 static const char *const answers[] = {NULL};
@@ -21,6 +24,7 @@ const mica__task_row mica__task_language = {
     .answer_columns = answers,
     .metrics = metrics,
     MICA__TASK_LISTS(language),
+    .defaults = defaults,
     .export_docs = export_docs,
     .verbs.generate = mica__next_token_generate,
     .agree = mica__next_token_agree,

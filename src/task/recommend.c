@@ -36,20 +36,31 @@ static const mica_task_metric rating_metrics[] = {
 /* Defaults measured on MovieLens with 100,000 ratings (2026-11-25). The defaults of dlrm and for clicks are common
  * values, since no data with features or clicks were available. */
 typedef struct usual {
-  const char *model, *objective, *epochs, *batch, *optimizer, *lr, *schedule, *width, *dropout, *negatives, *l2;
+  const char *model, *objective, *epochs, *batch, *lr, *width, *dropout, *negatives, *l2;
 } usual;
 static const usual usuals[] = {
-    {"mf", "rating", "12", "256", "adam", "0.005", "one_cycle", "32", "0", "1", "0.1"},
-    {"neumf", "rating", "10", "256", "adam", "0.002", "one_cycle", "16", "0.2", "1", "0.02"},
-    {"dlrm", "rating", "10", "256", "adam", "0.003", "one_cycle", "16", "0.1", "1", "0.05"},
-    {"dlrm", "click", "3", "256", "adam", "0.002", "one_cycle", "16", "0", "1", "0.001"},
-    {"mf", "click", "5", "256", "adam", "0.003", "one_cycle", "16", "0", "1", "0.01"},
-    {"neumf", "click", "5", "256", "adam", "0.002", "one_cycle", "16", "0.2", "1", "0.001"},
-    {"mf", "ranking", "20", "256", "adam", "0.003", "one_cycle", "64", "0", "1", "0.01"},
-    {"neumf", "ranking", "10", "256", "adam", "0.002", "one_cycle", "32", "0.2", "4", "0"},
-    {"towers", "ranking", "15", "256", "adam", "0.002", "one_cycle", "64", "0.2", "512", "0"},
-    {"sasrec", "ranking", "20", "64", "adam", "0.003", "one_cycle", "64", "0.2", "256", "0"},
+    {"mf", "rating", "12", "256", "0.005", "32", "0", "1", "0.1"},
+    {"neumf", "rating", "10", "256", "0.002", "16", "0.2", "1", "0.02"},
+    {"dlrm", "rating", "10", "256", "0.003", "16", "0.1", "1", "0.05"},
+    {"dlrm", "click", "3", "256", "0.002", "16", "0", "1", "0.001"},
+    {"mf", "click", "5", "256", "0.003", "16", "0", "1", "0.01"},
+    {"neumf", "click", "5", "256", "0.002", "16", "0.2", "1", "0.001"},
+    {"mf", "ranking", "20", "256", "0.003", "64", "0", "1", "0.01"},
+    {"neumf", "ranking", "10", "256", "0.002", "32", "0.2", "4", "0"},
+    {"towers", "ranking", "15", "256", "0.002", "64", "0.2", "512", "0"},
+    {"sasrec", "ranking", "20", "64", "0.003", "64", "0.2", "256", "0"},
 };
+
+/* The defaults of all models. Help lists the settings with "" as chosen automatically. */
+static const mica_setting defaults[] = {{"model", ""},
+                                        {"validation", ""},
+                                        {"epochs", ""},
+                                        {"batch", ""},
+                                        {"lr", ""},
+                                        {"optimizer", "adam"},
+                                        {"schedule", "one_cycle"},
+                                        {"weight-decay", "0"},
+                                        {0}};
 
 static mica_status set_defaults(mica_run *run) {
   const char *model = mica__recommend_network(run).name;
@@ -69,16 +80,14 @@ static mica_status set_defaults(mica_run *run) {
       {"epochs", u->epochs},
       {"batch", u->batch},
       {"lr", mica__common_is_set(run, MICA__SETTING_optimizer) ? "" : u->lr},
-      {"optimizer", u->optimizer},
-      {"schedule", u->schedule},
-      {"weight-decay", "0"},
       {"width", u->width},
       {"dropout", u->dropout},
       {"negatives", u->negatives},
       {"l2", u->l2},
       {NULL, NULL},
   };
-  return mica__run_set_unset(run, values);
+  MICA_TRY(mica__run_set_unset(run, values));
+  return mica__run_set_defaults(run);
 }
 
 static mica_status check_share(const mica_run *run) {
@@ -171,6 +180,7 @@ const mica__task_row mica__task_recommend = {
     .facts = &mica__recommend_fact_list,
     .checks = check_feature_numbers,
     .settings = &mica__recommend_setting_list,
+    .defaults = defaults,
     .open = mica__recommend_open,
     .prepare = prepare,
     .begin = begin,

@@ -26,6 +26,8 @@ static const mica_task_metric metrics[] = NUMBERS_METRICS;
  * 2026-11-24). */
 #define STEPS 5000
 #define RATE 0.01
+static const mica_setting defaults[] = {{"epochs", ""}, {"lr", ""}, {0}};
+
 static mica_status set_defaults(mica_run *run, const mica_dataset *data) {
   const double batches = ceil((double)mica_dataset_count(data) / (double)mica__common_settings_of(run).batch);
   if (mica_dataset_shape(data).rank > 1 || mica__common_is_set(run, MICA__SETTING_model)) return MICA_OK;
@@ -72,6 +74,7 @@ const mica__task_row mica__task_regress = {
     .prepare = prepare,
     .metrics = metrics,
     MICA__TASK_LISTS(regress),
+    .defaults = defaults,
     .least_steps = 300,
     .begin = begin,
 };

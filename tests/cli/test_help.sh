@@ -25,6 +25,9 @@ for command in $commands; do
     ends 0 'usage: mica*' ''
     [ "$out" = "$text" ] || fault "not the same as mica help $command"
   done
+  twice=$(printf '%s\n' "$text" |
+    awk '/^  -/ { n = 0 } { n += gsub(/\(default/, "") } n > 1 && /^ / { print }' | head -3)
+  [ ! "$twice" ] || fault "two defaults: $twice"
   wide=$(printf '%s\n' "$text" | awk 'length($0) > 80')
   [ ! "$wide" ] || fault "wider than 80 columns: $wide"
   # Each option in the usage is explained, and known: with a value that no option takes, its name is not the complaint.
@@ -100,7 +103,7 @@ lists() {
   # Lines that go on are indented.
   line=$(printf '%s\n' "$out" |
     awk '{ if (/^                    /) { sub(/^ */, " "); printf "%s", $0 } else printf "\n%s", $0 }' |
-    sed -n "s/^  --$option [A-Z]*  *//p" | sed -e 's/,  */, /g' -e 's/ (default [^:]*)$//' -e 's/.*: //')
+    sed -n "s/^  --$option [A-Z]*  *//p" | sed -e 's/,  */, /g' -e 's/ (default.*$//' -e 's/.*: //')
   [ $# -gt 2 ] || fault "--$option: a table of only $# names"
   for name in "$@"; do
     case ", $line, " in *", $name, "*) ;; *) fault "--$option does not list $name: $line" ;; esac
@@ -116,7 +119,16 @@ lists model $(sed -n "s/^ZOO(\([a-z0-9]*\), .*/\1/p" "$MICA_SOURCE_DIR/src/nn/zo
 # shellcheck disable=SC2046
 lists augment $(sed -n "/define AUGMENTATIONS/,/^$/s/^  X(\([a-z]*\), .*/\1/p" \
   "$MICA_SOURCE_DIR/src/data/loader/augment_parse.c")
-# Tasks that have defaults of their own say so.
+# Tasks that have defaults of their own say so, and which of them the run chooses.
+run train --task segment --help
+ends 0 '*by default *batch 4,*; chosen*automatically:*epochs*networks*' ''
+run train --task recommend --help
+ends 0 '*by default *optimizer adam,*chosen*automatically:*model,*networks*' ''
+# A default comes after the names of the values.
+case $out in *'--optimizer NAME '*': sgd, '*' (default: sgd for '*) ;; *) fault 'no default of --optimizer' ;; esac
+run help --man
+case $out in *'decay of a moving average'*'0: off (default 0)'*) ;; *) fault 'no defaults in the manual page' ;; esac
+run help train
 ends 0 '*Settings of the task detect:*by default *epochs 30, batch 8,*Settings of the task segment:*batch 4,*' ''
 
 run --version

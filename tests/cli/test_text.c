@@ -80,4 +80,12 @@ START_TEST(words_for_a_shell) {
 }
 END_TEST
 
-TESTS(ANYWHERE, NULL, NULL, sizes, guesses, nothing_is_near, words_for_a_shell)
+START_TEST(defaults_of_help) {
+  ck_assert_uint_eq(cli_help_length("beam width (default 1)"), strlen("beam width"));
+  ck_assert_uint_eq(cli_help_length("optimizer (default: sgd for vgg11, else adamw)"), strlen("optimizer"));
+  ck_assert_uint_eq(cli_help_length("print errors only"), strlen("print errors only"));
+  ck_assert_uint_eq(cli_help_length(""), 0);
+}
+END_TEST
+
+TESTS(ANYWHERE, NULL, NULL, sizes, guesses, nothing_is_near, words_for_a_shell, defaults_of_help)

@@ -165,7 +165,7 @@ static mica_status prepare(mica_run *run) {
   if (!run->parts->whole) return MICA_OK;
   if (!run->tokenizer) MICA_TRY(note_bytes(run));
   MICA_TRY(fits(run, run->parts->whole));
-  MICA_TRY(set_default(run, MICA__SETTING_clip_norm, 1));
+  MICA_TRY(mica__run_set_defaults(run));
   if (mica__common_is_set(run, MICA__SETTING_optimizer)) return MICA_OK;
   return set_default(run, MICA__SETTING_lr, RATE * sqrt(fmin(1, RATE_WIDTH / (double)settings_of(run).width)));
 }
