@@ -47,8 +47,10 @@ static mica_status read_patches(const mica__config_source *f, mica_foundation_in
                       " pixels per side, and fewer than 2^24",
                       f->path, i->picture, i->patch);
   if (i->patch > MOST / i->patch || i->patch * i->patch > MOST / i->channels)
-    return mica__fail(MICA_E_FORMAT, "%s: patches of %" PRId64 " pixels and %" PRId64 " channels are too large",
-                      f->path, i->patch, i->channels);
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: patches of %" PRId64 " x %" PRId64 " pixels and %" PRId64
+                      " channels are too large; a patch may have at most 2^24 numbers",
+                      f->path, i->patch, i->patch, i->channels);
   i->context = side * side + 1;
   return MICA_OK;
 }
@@ -64,8 +66,10 @@ static mica_status check_sizes(const mica__config_source *f, const mica_foundati
                       ") must be a multiple of the number of heads of keys (%" PRId64 ")",
                       f->path, i->heads, i->groups);
   if (i->heads > MOST / i->head_size)
-    return mica__fail(MICA_E_FORMAT, "%s: %" PRId64 " heads of %" PRId64 " features are too many", f->path, i->heads,
-                      i->head_size);
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: %" PRId64 " heads of %" PRId64
+                      " features are too many; at most 2^24 features in all are allowed",
+                      f->path, i->heads, i->head_size);
   return MICA_OK;
 }
 
@@ -135,9 +139,15 @@ static mica_status read_function(const mica__config_source *f, const mica__famil
     if (family->any_function) return i->function = functions[r].plain, MICA_OK;
     if (functions[r].plain == family->function || functions[r].gated == family->function) return MICA_OK;
   }
-  return mica__fail(MICA_E_FORMAT, "%s: the activation %.*s is unknown in the family %s, which has %s", f->path,
-                    (int)(fact.text.length < 60 ? fact.text.length : 60), fact.text.bytes ? fact.text.bytes : "",
-                    family->name, mica_foundation_function_name(family->function));
+  if (fact.kind != MICA__CONFIG_TEXT)
+    return mica__fail(MICA_E_FORMAT, "%s: the activation (key hidden_act) is not a text", f->path);
+  const int length = (int)(fact.text.length < 60 ? fact.text.length : 60);
+  if (family->any_function)
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: the activation %.*s is unknown; Mica knows silu, gelu, gelu_new, relu and others", f->path,
+                      length, fact.text.bytes);
+  return mica__fail(MICA_E_FORMAT, "%s: the activation %.*s is unknown in the family %s, which has %s", f->path, length,
+                    fact.text.bytes, family->name, mica_foundation_function_name(family->function));
 }
 
 /* --- which layers have the window --- */
@@ -244,10 +254,14 @@ static mica_status read_scale(const mica__config_source *f, const mica__family *
 
 static mica_status add_end(const mica__config_source *f, const mica__config_value *fact, const mica_foundation_info *i,
                            int32_t *ends, size_t *count) {
-  if (fact->kind != MICA__CONFIG_NUMBER || fact->number != floor(fact->number) || fact->number < 0 ||
-      fact->number >= (double)i->vocabulary)
-    return mica__fail(MICA_E_FORMAT, "%s: the key %.*s must be a token from 0 to %" PRId64, f->path,
-                      (int)strcspn(fact->key, "|"), fact->key, i->vocabulary - 1);
+  const int length = (int)strcspn(fact->key, "|");
+  if (fact->kind != MICA__CONFIG_NUMBER)
+    return mica__fail(MICA_E_FORMAT, "%s: the key %.*s must be the id of a token, which is a number", f->path, length,
+                      fact->key);
+  if (fact->number != floor(fact->number) || fact->number < 0 || fact->number >= (double)i->vocabulary)
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: the key %.*s has the token %.17g, but tokens are whole numbers from 0 to %" PRId64, f->path,
+                      length, fact->key, fact->number, i->vocabulary - 1);
   ends[(*count)++] = (int32_t)fact->number;
   return MICA_OK;
 }

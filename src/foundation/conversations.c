@@ -166,9 +166,8 @@ static mica_status add_conversation(mica_conversations *c, const cJSON *root) {
   }
   const bool pair = cJSON_IsString(prompt) && cJSON_IsString(completion);
   if (!pair && !cJSON_IsString(text))
-    return mica__fail(
-        MICA_E_FORMAT,
-        "a conversation must have a list \"messages\", a \"prompt\" with a \"completion\", or a \"text\"");
+    return mica__fail(MICA_E_FORMAT, "a conversation must have a list \"messages\" with at least one message, a "
+                                     "\"prompt\" with a \"completion\", or a \"text\"");
   if (begin >= 0) MICA_TRY(add_ids(c, &begin, 1, false));
   if (pair) MICA_TRY(add_text(c, prompt->valuestring, strlen(prompt->valuestring), false));
   const char *answer = pair ? completion->valuestring : text->valuestring;
@@ -208,7 +207,8 @@ static mica_status put(mica_conversations *c) {
   row *to = NULL;
   for (int64_t t = 0; t < c->count; t++) {
     if (c->ids[t] < 0 || c->ids[t] >= vocabulary)
-      return mica__fail(MICA_E_FORMAT, "token %d is outside of the model's vocabulary", (int)c->ids[t]);
+      return mica__fail(MICA_E_FORMAT, "token %d is outside of the model's vocabulary, 0 to %" PRId64, (int)c->ids[t],
+                        vocabulary - 1);
     counted += t > 0 && c->counted[t];
   }
   if (counted == 0) return MICA_OK; /* nothing to learn */
@@ -237,7 +237,8 @@ static mica_status put(mica_conversations *c) {
 
 static mica_status read_line(mica_conversations *c, const char *line, size_t bytes) {
   cJSON *root = NULL;
-  if (bytes > MOST_LINE) return mica__fail(MICA_E_FORMAT, "a line may have at most %zu bytes", MOST_LINE);
+  if (bytes > MOST_LINE)
+    return mica__fail(MICA_E_FORMAT, "the line has %zu bytes, but may have at most %zu", bytes, MOST_LINE);
   mica_status status = mica__folder_parse("a conversation", line, bytes, &root);
   if (status == MICA_OK) status = add_conversation(c, root);
   if (status == MICA_OK) status = put(c);
@@ -263,8 +264,9 @@ static mica_status read_lines(mica_conversations *c, const char *path, const cha
   if (!bytes) return mica__fail(MICA_E_FORMAT, "%s is an empty file", path);
   if (!c->info.dropped) return mica__fail(MICA_E_FORMAT, "%s: no conversation has an answer to learn", path);
   return mica__fail(MICA_E_FORMAT,
-                    "%s: no conversation with an answer fits into %" PRId64 " tokens (%" PRId64 " are longer)", path,
-                    c->info.context, c->info.dropped);
+                    "%s: no conversation with an answer fits into %" PRId64 " tokens (longer conversations: %" PRId64
+                    ")",
+                    path, c->info.context, c->info.dropped);
 }
 
 static mica_status configure(mica_conversations *c, const mica_conversations_config *config) {

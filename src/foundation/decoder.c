@@ -245,7 +245,7 @@ static mica_status configure(mica_decoder *d, const mica_decoder_config *config)
   d->shared = c->weights_of ? c->weights_of->bindings : NULL;
   d->vocabulary = mica_foundation_describe(d->model)->vocabulary;
   if (mica_foundation_describe(d->model)->task != MICA_FOUNDATION_TASK_GENERATE)
-    return mica__fail(MICA_E_UNSUPPORTED, "%s is not a language model that continues texts, so it cannot generate any",
+    return mica__fail(MICA_E_UNSUPPORTED, "%s is not a language model that continues texts, so it generates no text",
                       d->model->path);
   if (d->slot_count < 1 || d->slot_count > MICA__MOST_SLOTS)
     return mica__fail(MICA_E_INVALID, "mica_decoder_create: slots is %d, but must be from 1 to %d", (int)d->slot_count,

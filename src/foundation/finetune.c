@@ -158,7 +158,8 @@ mica_status mica_finetune(mica_engine *engine, const mica_foundation *model, mic
                       "%s is not a language model that continues texts; only such models can be fine-tuned",
                       model->path);
   if (config->epochs < 0 || config->rate < 0 || config->clip_norm < 0)
-    return mica__fail(MICA_E_INVALID, "mica_finetune: epochs, rate and clip_norm must not be negative");
+    return mica__fail(MICA_E_INVALID, "mica_finetune: epochs (%lld), rate (%g) and clip_norm (%g) must not be negative",
+                      (long long)config->epochs, config->rate, config->clip_norm);
   t.most = mica__conversations_most(&config->training);
   if (config->validation.columns && mica__conversations_most(&config->validation) > t.most)
     t.most = mica__conversations_most(&config->validation);

@@ -70,6 +70,6 @@ mica_status mica_foundation_load(const mica_foundation *model, const mica_nn *nn
   if (!model || !nn || !session) return mica__fail(MICA_E_INVALID, "mica_foundation_load: a pointer is NULL");
   MICA_TRY(mica__foundation_load_part(model, nn, session, &missing));
   if (missing <= count_own(nn)) return MICA_OK;
-  return mica__fail(MICA_E_INVALID, "%s lacks %zu weights of the network: it was not built from this model",
+  return mica__fail(MICA_E_INVALID, "%s lacks weights of the network (missing: %zu); build the network from this model",
                     model->path, missing - count_own(nn));
 }

@@ -107,7 +107,8 @@ static mica_status write_tensors(const mica_foundation *model, mica__merging *me
     status = mica__merge_find(merge, entry->name, &addition);
     if (status == MICA_OK && addition.layer && !is_float(entry->dtype))
       status =
-          mica__fail(MICA_E_UNSUPPORTED, "%s: the tensor \"%s\" is of the type %s, into which nothing can be merged",
+          mica__fail(MICA_E_UNSUPPORTED,
+                     "%s: the tensor \"%s\" is of the type %s, but adapters can be merged only into F32, F16 and BF16",
                      model->path, entry->name, entry->type);
     if (status == MICA_OK && addition.layer) {
       status = merge_tensor(model, entry, &addition, &owned[i]);

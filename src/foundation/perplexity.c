@@ -89,8 +89,7 @@ static mica_status check(const mica_foundation *model, const int32_t *ids, size_
                       "mica_foundation_perplexity: the window is %" PRId64 " tokens, but must be from 2 to %" PRId64,
                       *window, context);
   if (count < 2 || count > INT64_MAX)
-    return mica__fail(MICA_E_INVALID, "mica_foundation_perplexity: %zu tokens were given, but at least 2 are needed",
-                      count);
+    return mica__fail(MICA_E_INVALID, "mica_foundation_perplexity: count is %zu, but must be at least 2", count);
   for (size_t t = 0; t < count; t++)
     if (ids[t] < 0 || ids[t] >= vocabulary)
       return mica__fail(MICA_E_INVALID, "mica_foundation_perplexity: token %zu is %d, but must be from 0 to %" PRId64,

@@ -113,7 +113,10 @@ mica_status mica__rotary_scale(const mica_foundation *model, const mica_foundati
     return MICA_OK;
   if ((rotary->scaling == MICA_FOUNDATION_SCALING_YARN || rotary->scaling == MICA_FOUNDATION_SCALING_LLAMA3) &&
       !(rotary->original > 0))
-    return mica__fail(MICA_E_FORMAT, "%s: the original context of its rotary positions is missing", model->path);
+    return mica__fail(MICA_E_FORMAT, "%s: the scaling of positions needs the original context: the key %s is missing",
+                      model->path,
+                      model->weights && mica_weights_gguf(model->weights) ? "rope.scaling.original_context_length"
+                                                                          : "original_max_position_embeddings");
   s.factors = calloc((size_t)s.pairs, sizeof *s.factors);
   if (!s.factors) return mica__fail_nomem(model->path);
   mica_status status = MICA_OK;

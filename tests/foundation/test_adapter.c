@@ -371,7 +371,7 @@ START_TEST(merged_wrongly) {
   layer.a = layer.b = few;
   ck_ok(mica_adapter_add(adapter, &layer));
   ck_assert_int_eq(mica_foundation_merge(model, adapter, path, NULL, NULL), MICA_E_SHAPE);
-  ck_assert_ptr_nonnull(strstr(mica_error_message(), "48 outputs and 16 inputs, the model's has 48 and 32"));
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "48 outputs and 16 inputs, but the model's has 48 and 32"));
   mica_adapter_destroy(adapter);
   ck_ok(mica_adapter_create(NULL, &adapter));
   layer.name = "layers.7.self_attn.q_proj";

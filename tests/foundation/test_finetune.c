@@ -110,7 +110,7 @@ START_TEST(lines_that_are_refused) {
   files_write_text("bad.jsonl", "{\"prompt\": \"aaaaaaaaaaaa\", \"completion\": \"bbbbbbbbb\"}");
   const mica_conversations_config narrow = {.context = 4}, zero = {.batch = -1};
   ck_assert_int_eq(mica_conversations_open(model, files_path("bad.jsonl"), &narrow, &c), MICA_E_FORMAT);
-  ck_assert_ptr_nonnull(strstr(mica_error_message(), "1 are longer"));
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "(longer conversations: 1)"));
   ck_assert_int_eq(mica_conversations_open(model, files_path("bad.jsonl"), &zero, &c), MICA_E_INVALID);
   ck_assert_int_eq(mica_conversations_open(model, files_path("no.jsonl"), NULL, &c), MICA_E_NOT_FOUND);
   mica_foundation_close(model);
