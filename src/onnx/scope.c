@@ -112,10 +112,16 @@ static mica_value lower_texts(mica__lowering *l, const Onnx__TensorProto *proto,
   mica_shape shape = {.rank = (int32_t)proto->n_dims};
   int64_t count = -1;
   for (size_t i = 0; i < proto->n_dims && i < MICA_MAX_RANK; i++) shape.dim[i] = proto->dims[i];
-  if (proto->n_dims > MICA_MAX_RANK || mica_shape_count(shape, &count) != MICA_OK || count != (int64_t)texts->count) {
-    l->status = mica__fail(MICA_E_FORMAT,
-                           "tensor '%.80s' has %zu texts, which do not match its shape of %zu dimensions (at most %d)",
-                           mica__onnx_text(proto->name), texts->count, proto->n_dims, MICA_MAX_RANK);
+  if (proto->n_dims > MICA_MAX_RANK) {
+    l->status = mica__fail(MICA_E_FORMAT, "tensor '%.80s' has %zu dimensions, but at most %d are supported",
+                           mica__onnx_text(proto->name), proto->n_dims, MICA_MAX_RANK);
+    return (mica_value){0};
+  }
+  if (mica_shape_count(shape, &count) != MICA_OK || count != (int64_t)texts->count) {
+    char text[MICA_SHAPE_TEXT];
+    l->status =
+        mica__fail(MICA_E_FORMAT, "tensor '%.80s' has the shape %s, which does not match its number of texts, %zu",
+                   mica__onnx_text(proto->name), mica_shape_format(shape, text), texts->count);
     return (mica_value){0};
   }
   int64_t *indices = mica__lower_room(l, texts->count + 1, sizeof *indices);
@@ -162,7 +168,7 @@ mica_value mica__lower_sparse(mica__lowering *l, const Onnx__SparseTensorProto *
 mica_value mica__scope_value(mica__lowering *l, const mica__onnx_node *node, const char *name) {
   mica__lower_value *found = mica__scope_find(l, name);
   if (!found) {
-    mica__lower_fail(l, node, MICA_E_FORMAT, "no node computes the value '%.80s'", name);
+    mica__lower_fail(l, node, MICA_E_FORMAT, "no input, initialiser or node gives the value '%.80s'", name);
     return (mica_value){0};
   }
   if (found->value.graph) return found->value;
@@ -177,6 +183,6 @@ mica_value mica__scope_value(mica__lowering *l, const mica__onnx_node *node, con
   if (found->list)
     mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "'%.80s' is a sequence, but is used as a tensor", name);
   else
-    mica__lower_fail(l, node, MICA_E_FORMAT, "the value '%.80s' is absent", name);
+    mica__lower_fail(l, node, MICA_E_FORMAT, "the value '%.80s' is needed here, but was not given", name);
   return (mica_value){0};
 }

@@ -58,8 +58,10 @@ static mica_status shape_of(const char *name, const int64_t *dims, size_t rank, 
     if (dims[i] < 0)
       return mica__fail(MICA_E_FORMAT, "tensor '%.80s': dimension %zu is %lld, but must be 0 or above", name, i,
                         (long long)dims[i]);
+  char text[MICA_SHAPE_TEXT];
   if (mica__type_check((mica__type){dtype, *shape}) != MICA_OK || mica_shape_count(*shape, count) != MICA_OK)
-    return mica__fail(MICA_E_FORMAT, "tensor '%.80s' has more elements than a size can count", name);
+    return mica__fail(MICA_E_FORMAT, "tensor '%.80s' is %s %s, which is too large; its bytes must be fewer than 2^63",
+                      name, mica_dtype_name(dtype), mica_shape_format(*shape, text));
   return MICA_OK;
 }
 
@@ -74,10 +76,10 @@ mica_status mica__onnx_tensor_type(const Onnx__TensorProto *proto, mica_dtype *d
 /* --- elements --- */
 
 static mica_status wrong_count(const Onnx__TensorProto *proto, const mica__onnx_tensor *t, const char *what,
-                               size_t have) {
+                               size_t have, size_t want) {
   char text[MICA_SHAPE_TEXT];
-  return mica__fail(MICA_E_FORMAT, "tensor '%.80s' is %s %s, but has %zu %s", name_of(proto), mica_dtype_name(t->dtype),
-                    mica_shape_format(t->shape, text), have, what);
+  return mica__fail(MICA_E_FORMAT, "tensor '%.80s' is %s %s, but has %zu %s instead of %zu", name_of(proto),
+                    mica_dtype_name(t->dtype), mica_shape_format(t->shape, text), have, what, want);
 }
 
 void mica__onnx_order(mica_dtype dtype, void *elements, size_t bytes) {
@@ -108,7 +110,7 @@ static mica_status take_nibbles(const unsigned char *bytes, mica__onnx_tensor *t
 static mica_status take_bytes(const Onnx__TensorProto *proto, const unsigned char *data, size_t bytes,
                               mica__onnx_tensor *t) {
   size_t size = mica_dtype_size(t->dtype), want = bytes_in_file(proto, t);
-  if (bytes != want) return wrong_count(proto, t, "bytes", bytes);
+  if (bytes != want) return wrong_count(proto, t, "bytes", bytes, want);
   if (mica__onnx_is_nibble(proto->data_type)) return take_nibbles(data, t);
   t->data = data ? (const void *)data : "";
   const bool ordered = !MICA__HOST_BIG_ENDIAN || size == 1;
@@ -126,7 +128,7 @@ static mica_status take_bytes(const Onnx__TensorProto *proto, const unsigned cha
 /* Unpacks 4-bit elements from int32_data. Each number of that list holds two of them. */
 static mica_status take_nibble_list(const Onnx__TensorProto *proto, mica__onnx_tensor *t) {
   const size_t bytes = bytes_in_file(proto, t);
-  if (proto->n_int32_data != bytes) return wrong_count(proto, t, "elements", proto->n_int32_data);
+  if (proto->n_int32_data != bytes) return wrong_count(proto, t, "pairs of 4-bit elements", proto->n_int32_data, bytes);
   unsigned char *packed = malloc(bytes + 1);
   if (!packed) return mica__fail_nomem("a tensor");
   for (size_t i = 0; i < bytes; i++) packed[i] = (unsigned char)proto->int32_data[i];
@@ -146,7 +148,7 @@ static mica_status take_typed(const Onnx__TensorProto *proto, mica__onnx_tensor 
   default: have = proto->n_int32_data; break;
   }
   if (mica__onnx_is_nibble(proto->data_type)) return take_nibble_list(proto, t);
-  if (have != count) return wrong_count(proto, t, "elements", have);
+  if (have != count) return wrong_count(proto, t, "elements", have, count);
   t->owned = malloc(count * size + 1);
   if (!t->owned) return mica__fail_nomem("a tensor");
   t->data = t->owned;
@@ -249,8 +251,7 @@ mica_status mica__onnx_tensor_number(const Onnx__TensorProto *proto, mica_dtype 
   mica__external none = {0};
   mica__onnx_tensor tensor = {0};
   MICA_TRY(mica__onnx_tensor_read(&none, proto, &tensor));
-  mica_status status =
-      tensor.count == 1 ? MICA_OK : wrong_count(proto, &tensor, "elements instead of one", (size_t)tensor.count);
+  mica_status status = tensor.count == 1 ? MICA_OK : wrong_count(proto, &tensor, "elements", (size_t)tensor.count, 1);
   if (status == MICA_OK) *number = mica__element_get(tensor.dtype, tensor.data, 0);
   *dtype = tensor.dtype;
   mica__onnx_tensor_free(&tensor);
@@ -299,14 +300,19 @@ static mica_status scatter(const Onnx__SparseTensorProto *proto, const mica__onn
   bool fits = indices->dtype == MICA_I64 && values->shape.rank == 1 &&
               (rank == 1 || (rank == 2 && indices->shape.dim[1] == (int64_t)proto->n_dims)) &&
               indices->shape.dim[0] == values->count;
+  char of_values[MICA_SHAPE_TEXT], of_indices[MICA_SHAPE_TEXT];
   if (!fits)
-    return mica__fail(MICA_E_FORMAT,
-                      "sparse tensor '%.80s': indices must be int64, (n) or (n, %zu), for n values in one dimension",
-                      name, proto->n_dims);
+    return mica__fail(
+        MICA_E_FORMAT,
+        "sparse tensor '%.80s' has values of shape %s and indices that are %s %s; for values of shape (n), "
+        "the indices must be i64 (n) or (n, %zu)",
+        name, mica_shape_format(values->shape, of_values), mica_dtype_name(indices->dtype),
+        mica_shape_format(indices->shape, of_indices), proto->n_dims);
   t->dtype = values->dtype;
   MICA_TRY(shape_of(name, proto->dims, proto->n_dims, t->dtype, &t->shape, &t->count));
   if (t->count > MOST_DENSE)
-    return mica__fail(MICA_E_UNSUPPORTED, "sparse tensor '%.80s': %lld elements are too many; the limit is %d", name,
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "sparse tensor '%.80s' stands for %lld elements, but at most %d are supported", name,
                       (long long)t->count, MOST_DENSE);
   t->owned = calloc((size_t)t->count + 1, size);
   if (!t->owned) return mica__fail_nomem("a sparse tensor");
@@ -314,8 +320,9 @@ static mica_status scatter(const Onnx__SparseTensorProto *proto, const mica__onn
   for (int64_t i = 0; i < values->count; i++) {
     int64_t position = position_of(indices, t->shape, t->count, i);
     if (position < 0)
-      return mica__fail(MICA_E_FORMAT, "sparse tensor '%.80s': entry %lld has an index outside the shape", name,
-                        (long long)i);
+      return mica__fail(MICA_E_FORMAT,
+                        "sparse tensor '%.80s': the index of value %lld (from 0) is outside the shape %s", name,
+                        (long long)i, mica_shape_format(t->shape, of_values));
     memcpy((unsigned char *)t->owned + (size_t)position * size, (const unsigned char *)values->data + (size_t)i * size,
            size);
   }
@@ -325,7 +332,8 @@ static mica_status scatter(const Onnx__SparseTensorProto *proto, const mica__onn
 mica_status mica__onnx_sparse_read(mica__external *external, const Onnx__SparseTensorProto *proto,
                                    mica__onnx_tensor *out) {
   mica__onnx_tensor values = {0}, indices = {0}, dense = {0};
-  if (!proto->values || !proto->indices) return mica__fail(MICA_E_FORMAT, "a sparse tensor needs values and indices");
+  if (!proto->values) return mica__fail(MICA_E_FORMAT, "a sparse tensor has no values");
+  if (!proto->indices) return mica__fail(MICA_E_FORMAT, "sparse tensor '%.80s' has no indices", name_of(proto->values));
   mica_status status = mica__onnx_tensor_read(external, proto->values, &values);
   if (status == MICA_OK) status = mica__onnx_tensor_read(external, proto->indices, &indices);
   if (status == MICA_OK) status = scatter(proto, &values, &indices, &dense);

@@ -230,8 +230,8 @@ START_TEST(tensors_that_cannot_be_are_refused) {
     const char *sentence;
   } wrong[] = {
       {{2, 3, -1}, 1, 20, MICA_E_FORMAT, "f32 (2, 3), but has 20 bytes"},
-      {{3037000500, 3037000500, -1}, 1, 4, MICA_E_FORMAT, "more elements than a size can count"},
-      {{INT64_MAX, 2, -1}, 2, 4, MICA_E_FORMAT, "more elements than a size can count"},
+      {{3037000500, 3037000500, -1}, 1, 4, MICA_E_FORMAT, "which is too large"},
+      {{INT64_MAX, 2, -1}, 2, 4, MICA_E_FORMAT, "which is too large"},
       {{1, 1, 1, 1, 1, 1, 1, 1, 1, -1}, 1, 4, MICA_E_UNSUPPORTED, "9 dimensions"},
       {{1, -1}, 17, 1, MICA_E_UNSUPPORTED, "float8e4m3fn (17)"},
       {{1, -1}, 99, 1, MICA_E_UNSUPPORTED, "? (99)"},

@@ -467,7 +467,8 @@ START_TEST(what_is_missing_is_named) {
   file = wire_model(&graph);
   p = start(&file, NULL);
   mica_onnx_feed x = feed_x(1);
-  ck_refused(mica_onnx_run(p.runner, test_queue(), &x, 1), MICA_E_FORMAT, "no node computes the value 'nowhere'");
+  ck_refused(mica_onnx_run(p.runner, test_queue(), &x, 1), MICA_E_FORMAT,
+             "no input, initialiser or node gives the value 'nowhere'");
   end(&p);
 }
 END_TEST

@@ -15,7 +15,7 @@ const mica__onnx_graph *mica__flow_body(mica__lowering *l, const mica__onnx_node
     if (!strcmp(mica__onnx_text(node->attrs[i]->name), name) && at < node->body_count) return &node->bodies[at];
     at++;
   }
-  mica__lower_fail(l, node, MICA_E_FORMAT, "the attribute '%s', a graph, is missing", name);
+  mica__lower_fail(l, node, MICA_E_FORMAT, "the attribute '%s' is missing or is not a graph", name);
   return NULL;
 }
 
@@ -39,8 +39,8 @@ static mica_status lower_in_scope(mica__lowering *l, const mica__onnx_node *node
 mica_status mica__flow_lower_any(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *body,
                                  const mica__lower_value *inputs, size_t input_count, mica__lower_value *outputs) {
   if (body->proto->n_input != input_count)
-    return mica__lower_fail(l, node, MICA_E_FORMAT, "its body has %zu inputs, but is given %zu values",
-                            body->proto->n_input, input_count);
+    return mica__lower_fail(l, node, MICA_E_FORMAT, "its body has %zu inputs, but must have %zu", body->proto->n_input,
+                            input_count);
   if (l->depth == MICA__LOWER_DEPTH)
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "bodies and functions are nested more than %d deep",
                             MICA__LOWER_DEPTH);
@@ -91,7 +91,7 @@ bool mica__flow_may_unroll(const mica__lowering *l, const mica__onnx_graph *body
 mica_status mica__flow_too_long(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *body) {
   return mica__lower_fail(
       l, node, MICA_E_UNSUPPORTED,
-      "the loop is too long to unroll: its trips, and its trips times the %d nodes of its body, must be at most %lld",
+      "the loop is too long to unroll: its trips, and its trips times the nodes of its body (%d), must be at most %lld",
       (int)body->count, (long long)most_unrolled(l));
 }
 
@@ -114,11 +114,11 @@ static mica_value empty(mica__lowering *l, const mica__onnx_node *node, const On
   mica_dtype dtype;
   mica_shape one, shape = {.rank = 1};
   if (!mica__flow_declared(declared, &dtype, &one)) {
-    mica__lower_fail(
-        l, node, MICA_E_UNSUPPORTED,
-        "there are no trips, so the body must declare a supported type and a fixed shape, of at most %d axes, "
-        "for each output that is collected",
-        MICA_MAX_RANK - 1);
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                     "the loop has no trips, so its body must declare a supported type and a fixed shape of at most %d "
+                     "axes for each "
+                     "output that is collected",
+                     MICA_MAX_RANK - 1);
     return (mica_value){0};
   }
   for (int32_t i = 0; i < one.rank; i++) shape.dim[shape.rank++] = one.dim[i];

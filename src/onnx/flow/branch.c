@@ -127,7 +127,9 @@ MICA__LOWER(branch) {
   if (!condition.graph) return MICA_OK;
   int64_t elements = 0;
   MICA_TRY(mica_shape_count(mica_value_shape(condition), &elements));
-  if (elements != 1) return mica__lower_fail(l, node, MICA_E_SHAPE, "the condition must have one element");
+  if (elements != 1)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "the condition has %lld elements, but must have 1",
+                            (long long)elements);
   if (l->trace && !mica__lower_truth(l, condition, &on) && !mica__lower_can_bind(l, condition, false))
     MICA_TRY(call_branch(l, node, condition, &done));
   if (done) return l->status;

@@ -11,7 +11,7 @@ static mica_status changed(mica__lowering *l, const mica__onnx_node *node, const
   mica_value results[8];
   if (!body) return l->status;
   if (body->proto->n_output != 1)
-    return mica__lower_fail(l, node, MICA_E_FORMAT, "the body %s has %zu outputs, but must have 1", name,
+    return mica__lower_fail(l, node, MICA_E_FORMAT, "the body '%s' has %zu outputs, but must have 1", name,
                             body->proto->n_output);
   MICA_TRY(mica__flow_lower(l, node, body, value, 1, results));
   if (!l->demands) *value = results[0];
@@ -25,10 +25,13 @@ MICA__LOWER(flex_attention) {
   if (!q.graph || !k.graph || !v.graph) return MICA_OK;
   mica_dtype dtype = mica_value_dtype(q), wide = dtype == MICA_F64 ? MICA_F64 : MICA_F32;
   int64_t heads = mica_value_shape(q).dim[1], shared = mica_value_shape(k).dim[1];
+  char queries[MICA_SHAPE_TEXT], keys_are[MICA_SHAPE_TEXT];
   if (mica_value_shape(q).rank != 4 || mica_value_shape(k).rank != 4 || shared < 1 || heads % shared)
-    return mica__lower_fail(l, node, MICA_E_SHAPE,
-                            "operands must be (batch, heads, rows, width); the heads of keys must divide those of "
-                            "queries, and both be known");
+    return mica__lower_fail(
+        l, node, MICA_E_SHAPE,
+        "queries are %s and keys %s, but both must be (batch, heads, rows, width) with known heads, "
+        "and the heads of queries must be a multiple of the heads of keys",
+        mica_shape_format(mica_value_shape(q), queries), mica_shape_format(mica_value_shape(k), keys_are));
   double scale = mica__onnx_real(node, "scale", 0);
   if (scale == 0) scale = 1 / sqrt((double)mica_value_shape(q).dim[3]);
   mica_value keys = mica_transpose(mica__lower_share_heads(k, heads), MICA_AXES(0, 1, 3, 2));

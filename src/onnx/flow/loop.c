@@ -53,10 +53,11 @@ static mica_status begin(mica__lowering *l, const mica__onnx_node *node, loop *s
   s->carried = node->input_count > 2 ? (size_t)node->input_count - 2 : 0;
   size_t inputs = s->body->proto->n_input, outputs = s->body->proto->n_output;
   if (inputs != 2 + s->carried || outputs < 1 + s->carried)
-    return mica__lower_fail(
-        l, node, MICA_E_FORMAT,
-        "the loop carries %zu values, so its body must have %zu inputs and at least %zu outputs, not %zu and %zu",
-        s->carried, 2 + s->carried, 1 + s->carried, inputs, outputs);
+    return mica__lower_fail(l, node, MICA_E_FORMAT,
+                            "the body has %zu inputs and %zu outputs, but must have %zu inputs and at least %zu "
+                            "outputs, because the number "
+                            "of carried values is %zu",
+                            inputs, outputs, 2 + s->carried, 1 + s->carried, s->carried);
   s->scans = outputs - 1 - s->carried;
   s->inputs = mica__lower_room(l, inputs, sizeof *s->inputs);
   s->outputs = mica__lower_room(l, outputs, sizeof *s->outputs);
@@ -151,7 +152,8 @@ MICA__LOWER(loop) {
   mica_value trips = operand(l, node, 0), condition = operand(l, node, 1);
   if (l->status != MICA_OK || begin(l, node, &s) != MICA_OK || l->demands) return l->status;
   if (!trips.graph && !condition.graph)
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the loop has no end: it has neither trips nor a condition");
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                            "the loop has no end: it has neither a number of trips (M) nor a condition (cond)");
   bool known = is_absent_or_known(l, trips) && is_absent_or_known(l, condition) &&
                mica__flow_is_known(l, s.body, 0, &s.inputs[2], s.carried);
   mica__lower_value *begin_with = mica__lower_room(l, s.carried, sizeof *begin_with);

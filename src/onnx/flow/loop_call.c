@@ -65,7 +65,8 @@ static mica_status want(void *user, size_t i, int32_t passes, const mica__flow_t
 static mica_status read_number(mica_queue *queue, const mica_tensor *tensor, int64_t *number) {
   unsigned char element[16];
   if (mica_tensor_count(tensor) != 1)
-    return mica__fail(MICA_E_SHAPE, "a loop's number of trips and its condition must have one element each");
+    return mica__fail(MICA_E_SHAPE, "a loop's number of trips or condition has %lld elements, but must have 1",
+                      (long long)mica_tensor_count(tensor));
   MICA_TRY(mica_tensor_download(queue, tensor, element, mica_tensor_bytes(tensor)));
   double value = mica__element_get(mica_tensor_dtype(tensor), element, 0);
   *number = value > 0x1p62 ? INT64_MAX : value < 0 ? 0 : (int64_t)value;
@@ -121,9 +122,10 @@ static mica_status collect(const loop_call *c, mica_queue *queue, collection *k,
               mica_shape_equal(have, rows_of(shape, k->room));
   if (trip && !fits) {
     char is[MICA_SHAPE_TEXT];
-    return mica__fail(MICA_E_SHAPE,
-                      "a loop must collect values of one type and shape, but trip %lld gives another one: %s %s",
-                      (long long)trip, mica_dtype_name(mica_tensor_dtype(row)), mica_shape_format(shape, is));
+    return mica__fail(
+        MICA_E_SHAPE,
+        "a loop must collect values of one type and shape, but trip %lld (from 0) gives %s %s, unlike earlier trips",
+        (long long)trip, mica_dtype_name(mica_tensor_dtype(row)), mica_shape_format(shape, is));
   }
   int64_t enough = most >= 0 && most < 1024 ? most : ROWS;
   while (enough <= at) enough *= 2;
@@ -142,8 +144,8 @@ static mica_status end_collection(loop_call *c, collection *k, int64_t trips, co
   if (!trips) {
     if (!k->has_empty)
       return mica__fail(MICA_E_UNSUPPORTED,
-                        "a loop had no trips, so its body must declare a supported type and a fixed shape, of at most "
-                        "%d axes, for each output that is collected",
+                        "a loop had no trips, so its body must declare a supported type and a fixed shape of at most "
+                        "%d axes for each output that is collected",
                         MICA_MAX_RANK - 1);
     MICA_TRY(
         mica_tensor_create(c->body->runner->engine, (mica_dtype)k->empty.dtype, mica__flow_shape(&k->empty), &k->view));
@@ -283,9 +285,10 @@ mica_status mica__loop_call(mica__lowering *l, const mica__onnx_node *node, cons
   mica_value *operands = NULL;
   loop_call *c = NULL;
   if (form->states + form->scanned > MICA__LOOP_VALUES || result_count > MICA__LOOP_VALUES)
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                            "a loop with more than %d carried and scanned inputs, or more outputs, is not supported",
-                            MICA__LOOP_VALUES);
+    return mica__lower_fail(
+        l, node, MICA_E_UNSUPPORTED,
+        "the loop has %zu carried and scanned inputs and %zu outputs, but at most %d of each are supported",
+        form->states + form->scanned, result_count, MICA__LOOP_VALUES);
   *done = false;
   if (!mica__cut_is_replayed(l)) {
     c = calloc(1, sizeof *c);

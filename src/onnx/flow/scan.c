@@ -26,11 +26,15 @@ static mica_status begin(mica__lowering *l, const mica__onnx_node *node, size_t 
   int64_t scanned = mica__onnx_int(node, "num_scan_inputs", 0);
   s->body = mica__flow_body(l, node, "body");
   if (!s->body) return l->status;
-  if (scanned < 1 || scanned > (int64_t)operands || s->body->proto->n_input != operands)
+  if (scanned < 1 || scanned > (int64_t)operands)
     return mica__lower_fail(l, node, MICA_E_FORMAT,
-                            "num_scan_inputs (%lld) must be 1 to the number of operands (%zu), and the number of the "
-                            "body's inputs (%zu) must equal the number of operands",
-                            (long long)scanned, operands, s->body->proto->n_input);
+                            "num_scan_inputs is %lld, but must be at least 1 and at most the number of states and "
+                            "scanned inputs together, %zu",
+                            (long long)scanned, operands);
+  if (s->body->proto->n_input != operands)
+    return mica__lower_fail(l, node, MICA_E_FORMAT,
+                            "the body has %zu inputs, but must have %zu, one per state and scanned input",
+                            s->body->proto->n_input, operands);
   s->inputs = (size_t)scanned;
   s->states = operands - s->inputs;
   if (s->body->proto->n_output < s->states)

@@ -41,7 +41,7 @@ static bool position(mica__lowering *l, const mica__onnx_node *node, int32_t k, 
   *at = given.count ? given.values[0] : standard;
   if (*at < 0) *at += count;
   if (*at >= 0 && *at <= last) return true;
-  mica__lower_fail(l, node, MICA_E_SHAPE, "position %lld is outside of the sequence, which has %lld values",
+  mica__lower_fail(l, node, MICA_E_SHAPE, "position %lld is outside the sequence of length %lld",
                    (long long)(given.count ? given.values[0] : standard), (long long)count);
   return false;
 }
@@ -115,11 +115,16 @@ static mica_status part_sizes(mica__lowering *l, const mica__onnx_node *node, co
   *sizes = *given;
   if (given->shape.rank == 1 && given->count) return MICA_OK;
   int64_t size = given->count ? given->values[0] : 1, count = size > 0 ? extent / size + (extent % size != 0) : 0;
-  if (size < 1 || extent < 0 || count > 65536)
+  if (size < 1)
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "split is %lld, but must be at least 1", (long long)size);
+  if (extent < 0)
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                            "split is %lld (1 if it is absent), but must be at least 1 and cut the axis, whose extent "
-                            "must be known, into at most 65536 parts",
-                            (long long)size);
+                            "the extent of the axis is not known; give split as a list of sizes, or a fixed shape");
+  if (count > 65536)
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                            "parts of size %lld cut the axis of extent %lld into %lld parts, but at most 65536 are "
+                            "supported",
+                            (long long)size, (long long)extent, (long long)count);
   int64_t *values = mica__lower_room(l, (size_t)count, sizeof *values);
   if (!values && count) return l->status;
   for (int64_t i = 0; i < count; i++) values[i] = i + 1 < count ? size : extent - i * size;

@@ -64,8 +64,10 @@ mica_status mica__trace_pass(mica__trace *t) {
 mica_status mica__trace_push(mica__trace *t, mica__stage *stage) {
   mica__flow_program *p = t->program;
   if (p->path_count == MOST_STAGES)
-    return mica__fail(MICA_E_UNSUPPORTED, "%s would have to run in more than %d stages, the most that are supported",
-                      t->l.model->name, MOST_STAGES);
+    return mica__fail(
+        MICA_E_UNSUPPORTED,
+        "%s: the run needs more than %d stages, which is the limit; a new stage begins where the model waits for data",
+        t->l.model->name, MOST_STAGES);
   if (p->path_count == p->path_capacity) {
     size_t capacity = p->path_capacity ? 2 * p->path_capacity : 8;
     mica__stage **path = realloc(p->path, capacity * sizeof *path);

@@ -29,10 +29,11 @@ mica_value mica__lower_split_heads(mica__lowering *l, const mica__onnx_node *nod
   mica_shape s = mica_value_shape(x);
   if (!x.graph || s.rank == 4) return x;
   if (s.rank != 3 || heads < 1 || s.dim[2] % heads) {
+    char text[MICA_SHAPE_TEXT];
     mica__lower_fail(l, node, MICA_E_SHAPE,
-                     "queries, keys and values must be (batch, rows, width), with a known width that the number of "
-                     "heads (%lld) divides",
-                     (long long)heads);
+                     "an operand has the shape %s and the number of heads is %lld, but the shape must be (batch, rows, "
+                     "width), with a known width that is a multiple of the number of heads, and this at least 1",
+                     mica_shape_format(s, text), (long long)heads);
     return (mica_value){0};
   }
   mica_value apart = mica_reshape(x, MICA_SHAPE(s.dim[0], s.dim[1], heads, s.dim[2] / heads));
@@ -56,9 +57,13 @@ static bool take_window(mica__lowering *l, const mica__onnx_node *node, attentio
   }
   if (mica__onnx_int(node, "is_causal", 0)) a->right = 0;
   a->lengths = optional(l, node, 6);
-  if (a->lengths.graph && (a->past_k.graph || mica_value_shape(a->lengths).rank != 1)) {
-    mica__lower_fail(l, node, MICA_E_INVALID,
-                     "nonpad_kv_seqlen must have the shape (batch), and cannot be combined with past_key");
+  if (a->lengths.graph && a->past_k.graph) {
+    mica__lower_fail(l, node, MICA_E_INVALID, "nonpad_kv_seqlen and past_key cannot both be given");
+    return false;
+  }
+  if (a->lengths.graph && mica_value_shape(a->lengths).rank != 1) {
+    mica__lower_fail(l, node, MICA_E_INVALID, "nonpad_kv_seqlen has rank %d, but must have 1: (batch)",
+                     (int)mica_value_shape(a->lengths).rank);
     return false;
   }
   if (a->past) a->offset = mica_scalar(mica__lower_graph(l), MICA_I64, (double)a->past);
@@ -88,8 +93,8 @@ static bool take_operands(mica__lowering *l, const mica__onnx_node *node, attent
     return take_window(l, node, a);
   mica__lower_fail(
       l, node, MICA_E_SHAPE,
-      "the heads of queries (%lld) must be a multiple of the heads of keys (%lld), both known (-1: not known), and "
-      "keys must have rank 4",
+      "the number of query heads (%lld) must be a multiple of the number of key heads (%lld), and both must be known "
+      "(-1: not known) and at least 1",
       (long long)a->heads, (long long)a->key_heads);
   return false;
 }
@@ -287,7 +292,8 @@ mica_value mica__lower_rotate(mica__lowering *l, const mica__onnx_node *node, mi
   if (width == 0) width = s.dim[3];
   if (width < 2 || width % 2 || width > s.dim[3]) {
     mica__lower_fail(l, node, MICA_E_SHAPE,
-                     "the number of rotated elements (%lld) must be even and 2 to %lld, the width (-1: not known)",
+                     "the number of rotated elements is %lld, but must be even and from 2 to %lld, the width of a head "
+                     "(-1: not known)",
                      (long long)width, (long long)s.dim[3]);
     return none;
   }
@@ -298,8 +304,8 @@ mica_value mica__lower_rotate(mica__lowering *l, const mica__onnx_node *node, mi
   if (!cosine.graph || !sine.graph) return none;
   mica_shape angles = mica_value_shape(cosine);
   if (angles.rank != 3 || angles.dim[2] < width / 2 || mica_value_shape(sine).rank != 3) {
-    mica__lower_fail(l, node, MICA_E_SHAPE,
-                     "cosines and sines must have the shape (batch, rows, n), with n at least %lld",
+    mica__lower_fail(l, node, MICA_E_SHAPE, "cosines and sines must have the shape %s, with a known n of at least %lld",
+                     rotation->positions.graph ? "(positions, n) and position_ids (batch, rows)" : "(batch, rows, n)",
                      (long long)(width / 2));
     return none;
   }

@@ -118,8 +118,10 @@ MICA__LOWER(swish) { return give(l, node, swish(node, x_of(l, node))); }
 MICA__LOWER(swiglu) {
   mica_value gate = x_of(l, node), x = mica__lower_operand(l, node, 1);
   if (!gate.graph || !x.graph) return MICA_OK;
+  char a[MICA_SHAPE_TEXT], b[MICA_SHAPE_TEXT];
   if (!mica_shape_equal(mica_value_shape(gate), mica_value_shape(x)))
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "the operands must have the same shape");
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "the operands must have the same shape, but have %s and %s",
+                            mica_shape_format(mica_value_shape(gate), a), mica_shape_format(mica_value_shape(x), b));
   return give(l, node, mica_mul(swish(node, gate), x));
 }
 

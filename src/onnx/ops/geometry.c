@@ -24,32 +24,58 @@ static bool per_axis(const mica__onnx_node *node, const char *name, int32_t rank
   return !given || list.count == rank;
 }
 
+/* Reads the lists of the node and checks how many numbers they have; false, with an error recorded, otherwise. */
+static bool take_lists(mica__lowering *l, const mica__onnx_node *node, blocks *b, mica__integers *image,
+                       mica__integers *size, mica__integers *pads) {
+  if (!mica__lower_integers(l, node, 1, image) || !mica__lower_integers(l, node, 2, size)) return false;
+  b->rank = (int32_t)image->count;
+  mica__onnx_ints(node, "pads", pads);
+  if (image->count < 1 || image->count > MOST_AXES || size->count != image->count ||
+      (pads->count && pads->count != 2 * image->count)) {
+    mica__lower_fail(l, node, MICA_E_SHAPE,
+                     "image_shape has %lld numbers, block_shape %lld and pads %lld; image_shape must have 1 to %d, "
+                     "block_shape as many, and pads twice as many or none",
+                     (long long)image->count, (long long)size->count, (long long)pads->count, MOST_AXES);
+    return false;
+  }
+  if (per_axis(node, "strides", b->rank, 1, b->stride) && per_axis(node, "dilations", b->rank, 1, b->dilation))
+    return true;
+  mica__lower_fail(l, node, MICA_E_SHAPE,
+                   "strides and dilations must each have %d numbers, one per axis, or none; the numbers must be 1 to "
+                   "2^31 - 1",
+                   (int)b->rank);
+  return false;
+}
+
 static bool take_blocks(mica__lowering *l, const mica__onnx_node *node, blocks *b) {
   mica__integers image, size, pads;
-  if (!mica__lower_integers(l, node, 1, &image) || !mica__lower_integers(l, node, 2, &size)) return false;
-  b->rank = (int32_t)image.count;
-  mica__onnx_ints(node, "pads", &pads);
-  bool fits = image.count >= 1 && image.count <= MOST_AXES && size.count == image.count &&
-              (!pads.count || pads.count == 2 * image.count) && per_axis(node, "strides", b->rank, 1, b->stride) &&
-              per_axis(node, "dilations", b->rank, 1, b->dilation);
-  for (int32_t i = 0; fits && i < b->rank; i++) {
+  if (!take_lists(l, node, b, &image, &size, &pads)) return false;
+  for (int32_t i = 0; i < b->rank; i++) {
     b->image[i] = image.values[i];
     b->size[i] = size.values[i];
     b->before[i] = pads.count ? pads.values[i] : 0;
     b->after[i] = pads.count ? pads.values[b->rank + i] : 0;
-    fits = b->image[i] >= 1 && b->size[i] >= 1 && b->image[i] <= INT32_MAX && b->size[i] <= INT32_MAX &&
-           b->before[i] >= 0 && b->after[i] >= 0 && b->before[i] <= INT32_MAX && b->after[i] <= INT32_MAX;
-    if (!fits) break; /* so that the sums and products below fit 64 bits */
-    int64_t span = (b->size[i] - 1) * b->dilation[i] + 1, room = b->image[i] + b->before[i] + b->after[i] - span;
-    b->count[i] = room < 0 ? 0 : room / b->stride[i] + 1;
+    if (b->image[i] < 1 || b->size[i] < 1 || b->image[i] > INT32_MAX || b->size[i] > INT32_MAX || b->before[i] < 0 ||
+        b->after[i] < 0 || b->before[i] > INT32_MAX || b->after[i] > INT32_MAX) {
+      mica__lower_fail(
+          l, node, MICA_E_SHAPE,
+          "axis %d has %lld in image_shape, %lld in block_shape, and the pads %lld and %lld, but shapes must "
+          "be 1 to 2^31 - 1, and pads 0 to 2^31 - 1",
+          (int)i, (long long)b->image[i], (long long)b->size[i], (long long)b->before[i], (long long)b->after[i]);
+      return false; /* so that the sums and products below fit 64 bits */
+    }
+    int64_t span = (b->size[i] - 1) * b->dilation[i] + 1, whole = b->image[i] + b->before[i] + b->after[i];
+    if (span > whole) {
+      mica__lower_fail(
+          l, node, MICA_E_SHAPE,
+          "along axis %d a block covers %lld elements with its dilation, but the padded image has only %lld", (int)i,
+          (long long)span, (long long)whole);
+      return false;
+    }
+    b->count[i] = (whole - span) / b->stride[i] + 1;
     b->whole[i] = (b->count[i] - 1) * b->stride[i] + span;
-    fits = fits && b->count[i] >= 1;
   }
-  if (!fits)
-    mica__lower_fail(
-        l, node, MICA_E_SHAPE,
-        "image_shape, block_shape, strides, dilations and pads must agree on one to three axes, and fit each other");
-  return fits;
+  return true;
 }
 
 /* Makes one-hot filters (channels * elements, 1, block...) for a convolution with `channels` groups: filter k of a
@@ -81,9 +107,11 @@ MICA__LOWER(col2im) {
     before[2 + i] = -b.before[i];
     after[2 + i] = b.image[i] + b.before[i] - b.whole[i];
   }
+  char text[MICA_SHAPE_TEXT];
   if (s.rank != 3 || s.dim[1] % elements || s.dim[2] != positions)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "x must be (n, channels times %lld, %lld), the last two known",
-                            (long long)elements, (long long)positions);
+    return mica__lower_fail(l, node, MICA_E_SHAPE,
+                            "x is %s, but must be (n, channels times %lld, %lld), with the last two dimensions known",
+                            mica_shape_format(s, text), (long long)elements, (long long)positions);
   config.groups = s.dim[1] / elements;
   apart.dim[0] = s.dim[0];
   apart.dim[1] = s.dim[1];

@@ -84,9 +84,10 @@ MICA__LOWER(gather_nd) {
   if (!x.graph || !indices.graph) return MICA_OK;
   mica_shape shape = mica_value_shape(indices);
   if (batch < 0 || batch >= shape.rank || batch >= mica_value_shape(x).rank)
-    return mica__lower_fail(l, node, MICA_E_SHAPE,
-                            "batch_dims is %lld, but must be at least 0 and less than the ranks of data and indices",
-                            (long long)batch);
+    return mica__lower_fail(
+        l, node, MICA_E_SHAPE,
+        "batch_dims is %lld, but must be at least 0 and less than the ranks of data (%d) and indices (%d)",
+        (long long)batch, (int)mica_value_shape(x).rank, (int)shape.rank);
   if (!columns_within(l, node, x, (int32_t)batch)) return MICA_OK;
   for (int32_t i = 0; i < batch; i++)
     if (!mica__lower_positions(l, node, shape.dim[i])) return MICA_OK;
@@ -148,10 +149,9 @@ MICA__LOWER(one_hot) {
   mica_value indices = indices_of(l, node, 0), values = mica__lower_operand(l, node, 2);
   if (!mica__lower_integers(l, node, 1, &depth) || !indices.graph || !values.graph) return MICA_OK;
   int64_t axis = mica__onnx_int(node, "axis", -1);
-  if (depth.count != 1 || !mica__lower_axis(l, node, mica_value_shape(indices).rank + 1, &axis))
-    return mica__lower_fail(l, node, MICA_E_SHAPE,
-                            "depth must have exactly one number, and the axis must be from -%d to %d",
-                            (int)mica_value_shape(indices).rank + 1, (int)mica_value_shape(indices).rank);
+  if (depth.count != 1)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "depth has %lld numbers, but must have 1", (long long)depth.count);
+  if (!mica__lower_axis(l, node, mica_value_shape(indices).rank + 1, &axis)) return l->status;
   if (!mica__lower_positions(l, node, depth.values[0])) return MICA_OK;
   mica_value off = mica_reshape(mica_slice(values, 0, 0, 1, 1), MICA_SCALAR);
   mica_value on = mica_reshape(mica_slice(values, 0, 1, 2, 1), MICA_SCALAR);

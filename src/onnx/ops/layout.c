@@ -30,8 +30,10 @@ MICA__LOWER(reshape) {
   for (int32_t i = 0; i < shape.rank; i++) {
     if (shape.dim[i] == 0 && !zeros) {
       if (i >= mica_value_shape(x).rank)
-        return mica__lower_fail(l, node, MICA_E_SHAPE,
-                                "dimension %d of the new shape is 0, but x has no such dimension", (int)i);
+        return mica__lower_fail(
+            l, node, MICA_E_SHAPE,
+            "dimension %d of the new shape is 0, which copies this dimension of x, but x has rank %d", (int)i,
+            (int)mica_value_shape(x).rank);
       shape.dim[i] = mica_value_shape(x).dim[i];
     }
     if (shape.dim[i] < -1)
@@ -142,10 +144,12 @@ MICA__LOWER(space_to_depth) {
   if (!b) return MICA_OK;
   if (mica__lower_choice(l, node, "mode", "DCR CRD", 0) == 0) return give(l, node, mica_space_to_depth(x, (int32_t)b));
   mica_shape s = mica_value_shape(x);
+  char text[MICA_SHAPE_TEXT];
   if (!x.graph || s.rank != 4 || s.dim[2] % b || s.dim[3] % b)
-    return mica__lower_fail(l, node, MICA_E_SHAPE,
-                            "x must have rank 4, with a known height and width that are multiples of blocksize (%lld)",
-                            (long long)b);
+    return mica__lower_fail(
+        l, node, MICA_E_SHAPE,
+        "x is %s, but must have rank 4 and a known height and width that are multiples of blocksize (%lld)",
+        mica_shape_format(s, text), (long long)b);
   int64_t depth_of = 0;
   if (!mica__lower_product(l, node, s.dim[1], b * b, INT64_MAX, &depth_of)) return MICA_OK;
   mica_value blocks = mica_reshape(x, MICA_SHAPE(s.dim[0], s.dim[1], s.dim[2] / b, b, s.dim[3] / b, b));

@@ -156,7 +156,9 @@ MICA__LOWER(embed_layer_norm) {
   mica_value scale = mica__lower_operand(l, node, 5), bias = mica__lower_operand(l, node, 6);
   mica_value at = given(l, node, 8);
   if (!ids.graph || !words.graph || !rows.graph || !scale.graph || !bias.graph) return MICA_OK;
-  if (mica_value_shape(ids).rank != 2) return mica__lower_fail(l, node, MICA_E_SHAPE, "ids must be (batch, length)");
+  if (mica_value_shape(ids).rank != 2)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "input_ids has rank %d, but must have 2: (batch, length)",
+                            (int)mica_value_shape(ids).rank);
   int64_t batch = mica_value_shape(ids).dim[0], length = mica_value_shape(ids).dim[1];
   if (!at.graph) at = mica_range(mica__lower_graph(l), MICA_I32, length);
   mica_value sum = mica_add(mica_gather(words, ids, 0), mica_gather(rows, at, 0));
@@ -195,7 +197,7 @@ static mica_value key_mask(mica__lowering *l, const mica__onnx_node *node, mica_
     seen = mica_not_equal(mica_reshape(mask, MICA_SHAPE(s.dim[0], 1, 1, s.dim[1])), mica__lower_number(mask, 0));
   else if (s.rank == 3)
     seen = mica_not_equal(mica_reshape(mask, MICA_SHAPE(s.dim[0], 1, s.dim[1], s.dim[2])), mica__lower_number(mask, 0));
-  if (!seen.graph) {
+  if (s.rank < 1 || s.rank > 3) {
     mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
                      "the mask has rank %d, but must have 1, 2 or 3: (batch), (batch, keys) or (batch, rows, keys)",
                      (int)s.rank);
@@ -239,11 +241,17 @@ MICA__LOWER(fused_attention) {
       !__builtin_add_overflow(own[0], own[1], &sum) && !__builtin_add_overflow(sum, own[2], &sum) && sum == all;
   if (mica__onnx_int(node, "do_rotary", 0))
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "do_rotary is not supported");
-  if (mica_value_shape(x).rank != 3 || !fit || h.count < 1)
+  if (mica_value_shape(x).rank != 3)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "x has rank %d, but must have 3: (batch, rows, width)",
+                            (int)mica_value_shape(x).rank);
+  if (h.count < 1)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "num_heads is %lld, but must be at least 1", (long long)h.count);
+  char text[MICA_SHAPE_TEXT];
+  if (!fit)
     return mica__lower_fail(l, node, MICA_E_SHAPE,
-                            "x must be (batch, rows, width), num_heads (%lld) at least 1, and the weight's columns "
-                            "(%lld) the sum of qkv_hidden_sizes, or a multiple of 3",
-                            (long long)h.count, (long long)all);
+                            "the weight is %s, but must be a matrix whose number of columns is known and is the sum of "
+                            "the three qkv_hidden_sizes, or without them a multiple of 3",
+                            mica_shape_format(mica_value_shape(w), text));
   mica_value y = mica_matmul(x, w), part[3];
   if (b.graph) y = mica_add(y, b);
   mica_split(y, 2, own, 3, part);
@@ -269,14 +277,19 @@ MICA__LOWER(multi_head_attention) {
   mica_value v[3] = {x_of(l, node), given(l, node, 1), given(l, node, 2)}, b = given(l, node, 3);
   heads h = {.count = mica__onnx_int(node, "num_heads", 0)};
   if (!v[0].graph) return MICA_OK;
-  if (!v[1].graph || !v[2].graph || mica_value_shape(v[0]).rank != 3)
+  if (!v[1].graph || !v[2].graph)
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                            "query must be (batch, rows, width), and key and value be given as separate operands");
+                            "key and value must be separate operands; query, key or value packed together are not "
+                            "supported");
+  if (mica_value_shape(v[0]).rank != 3)
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "query has rank %d, but must have 3: (batch, rows, width)",
+                            (int)mica_value_shape(v[0]).rank);
   int64_t own[3];
   for (int k = 0; k < 3; k++) {
     mica_shape s = mica_value_shape(v[k]);
     if (s.rank != 3 && s.rank != 4)
-      return mica__lower_fail(l, node, MICA_E_SHAPE, "operand %d has rank %d, but must have 3 or 4", k, (int)s.rank);
+      return mica__lower_fail(l, node, MICA_E_SHAPE, "%s has rank %d, but must have 3 or 4", k == 1 ? "key" : "value",
+                              (int)s.rank);
     own[k] = s.rank == 4 ? s.dim[1] * s.dim[3] : s.dim[s.rank - 1];
   }
   mica_value part[3] = {{0}};

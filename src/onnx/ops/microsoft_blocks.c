@@ -1,4 +1,5 @@
 /* Operators of com.microsoft on weights that are quantised to 2, 4 or 8 bits, with one scale per block of elements. */
+#include "ir/graph.h"
 #include "onnx/ops/microsoft.h"
 #include "onnx/ops/packed.h"
 
@@ -10,12 +11,18 @@ mica_value mica__packed_elements(mica_value bytes, int64_t bits, int64_t count) 
   static const uint8_t shifts[] = {0, 2, 4, 6, 0, 4};
   if (!bytes.graph) return bytes;
   if (mica_value_dtype(bytes) != MICA_U8)
-    return mica_graph_fail(bytes.graph, MICA_E_DTYPE, "packed elements and zero points must be of type uint8");
+    return mica__graph_fail(bytes.graph, MICA_E_DTYPE, "packed elements and zero points must be of type uint8, not %s",
+                            mica_dtype_name(mica_value_dtype(bytes)));
   mica_shape s = mica_value_shape(bytes);
   const int32_t last = s.rank - 1, per = (int32_t)(8 / bits);
-  if (last < 0 || last >= MICA_MAX_RANK - 1 || s.dim[last] > INT64_MAX / per || count > s.dim[last] * per)
-    return mica_graph_fail(bytes.graph, MICA_E_SHAPE,
-                           "packed elements must have 1 to 7 axes, and not be fewer than the operator says");
+  if (last < 0 || last >= MICA_MAX_RANK - 1)
+    return mica__graph_fail(bytes.graph, MICA_E_SHAPE, "packed elements have rank %d, but must have rank 1 to %d",
+                            (int)s.rank, MICA_MAX_RANK - 1);
+  if (s.dim[last] > INT64_MAX / per || count > s.dim[last] * per)
+    return mica__graph_fail(bytes.graph, MICA_E_SHAPE,
+                            "packed elements have %lld bytes per row (-1: not known), but the row must hold %lld "
+                            "elements of %lld bits",
+                            (long long)s.dim[last], (long long)count, (long long)bits);
   if (bits < 8) {
     mica_value shift = mica_constant(bytes.graph, MICA_U8, MICA_SHAPE(per), shifts + (bits == 2 ? 0 : 4));
     mica_value each = mica_shift_right(mica_unsqueeze(bytes, MICA_AXES(last + 1)), shift);
@@ -45,10 +52,16 @@ mica_value mica__packed_dequantize(const mica__packed *w) {
   const int32_t last = bytes.rank - 1;
   if (bytes.rank < 1 || bytes.rank >= MICA_MAX_RANK || s.rank != bytes.rank || w->block < 1 || w->columns < 1 ||
       s.dim[last] != (w->columns - 1) / w->block + 1 || s.dim[last] > INT64_MAX / w->block ||
-      mica_value_dtype(w->bytes) != MICA_U8)
-    return mica_graph_fail(
+      mica_value_dtype(w->bytes) != MICA_U8) {
+    char is[MICA_SHAPE_TEXT], scales[MICA_SHAPE_TEXT];
+    return mica__graph_fail(
         w->bytes.graph, MICA_E_SHAPE,
-        "a packed weight must be of type uint8, and its scales of the same rank, one per block of the last axis");
+        "a packed weight is %s %s with scales %s, but must be uint8 and have rank 1 to %d, and scales "
+        "of the same rank, one "
+        "per block of the last axis; rows have %lld elements in blocks of %lld",
+        mica_dtype_name(mica_value_dtype(w->bytes)), mica_shape_format(bytes, is), mica_shape_format(s, scales),
+        MICA_MAX_RANK - 1, (long long)w->columns, (long long)w->block);
+  }
   if (w->zero.graph && is_floating(w->zero)) {
     mica_value x = mica_cast(mica__packed_elements(w->bytes, w->bits, w->columns), mica_value_dtype(w->scale));
     x = mica_sub(x, each_element(mica_cast(w->zero, mica_value_dtype(w->scale)), w->block, w->columns));
@@ -103,8 +116,10 @@ MICA__LOWER(matmul_n_bits) {
   w.scale = mica_reshape(w.scale, MICA_SHAPE(n, blocks));
   w.zero = zero_rows(given(l, node, 3), n, blocks, w.bits);
   if (!w.bytes.graph || !w.scale.graph) return MICA_OK;
+  char text[MICA_SHAPE_TEXT];
   if (index.graph && !mica_shape_equal(mica_value_shape(index), MICA_SHAPE(w.columns)))
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "g_idx must have the shape (%lld)", (long long)w.columns);
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "g_idx is %s, but must be (%lld)",
+                            mica_shape_format(mica_value_shape(index), text), (long long)w.columns);
   mica_value real = index.graph ? by_index(&w, index) : mica__packed_dequantize(&w);
   mica_value y = mica_matmul(x, mica_cast(mica_transpose(real, MICA_AXES(1, 0)), mica_value_dtype(x)));
   return give(l, node, bias.graph ? mica_add(y, bias) : y);
@@ -150,10 +165,12 @@ static bool take_table(mica__lowering *l, const mica__onnx_node *node, table *t)
                      (long long)t->w.bits, (long long)t->w.block);
   else if (t->packed && (t->gather || t->axis != rank - 1 || rank < 2))
     mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                     "for data of type uint8, data must have at least 2 axes, gather_axis must be 0, and quantize_axis "
-                     "the last axis");
+                     "data of type uint8 has rank %d, gather_axis %lld and quantize_axis %lld, but must have at least "
+                     "rank 2, gather_axis 0, and the last axis as quantize_axis",
+                     (int)rank, (long long)t->gather, (long long)t->axis);
   else if (mica_dtype_kind_of(mica_value_dtype(t->w.bytes)) == MICA_DTYPE_KIND_FLOAT)
-    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "data must be of type int4, uint4 or uint8");
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "data must be of type int4, uint4 or uint8, not %s",
+                     mica_dtype_name(mica_value_dtype(t->w.bytes)));
   else
     return true;
   return false;

@@ -53,8 +53,10 @@ static mica_value heads_of(mica__lowering *l, const mica__onnx_node *node, const
   mica_shape s = mica_value_shape(x);
   if (!x.graph) return x;
   if (s.rank == 3 && s.dim[0] == g->batch && s.dim[1] == g->rows) return mica__lower_split_heads(l, node, x, heads);
-  mica__lower_fail(l, node, MICA_E_SHAPE,
-                   "queries, keys and values must be (batch, rows, heads times width), with the same batch and rows");
+  char is[MICA_SHAPE_TEXT], query[MICA_SHAPE_TEXT];
+  mica__lower_fail(
+      l, node, MICA_E_SHAPE, "key or value is %s, but must have rank 3 and the batch and rows of query, which is %s",
+      mica_shape_format(s, is), mica_shape_format(MICA_SHAPE(g->batch, g->rows, g->heads * g->width), query));
   return (mica_value){0};
 }
 
@@ -66,19 +68,27 @@ static bool take_heads(mica__lowering *l, const mica__onnx_node *node, grouped *
   if (!x.graph) return false;
   mica_shape s = mica_value_shape(x);
   bool packed = !part[1].graph && !part[2].graph;
-  if (g->key_heads < 1 || g->heads < g->key_heads || g->heads > INT32_MAX || g->heads % g->key_heads || s.rank != 3 ||
-      packed == (part[1].graph && part[2].graph)) {
-    mica__lower_fail(
-        l, node, MICA_E_SHAPE,
-        "num_heads (%lld) must be a multiple of kv_num_heads (%lld), both at least 1, the rank of query (%d) 3, "
-        "and key and value must both be given or both be absent",
-        (long long)g->heads, (long long)g->key_heads, (int)s.rank);
+  if (g->key_heads < 1 || g->heads < g->key_heads || g->heads > INT32_MAX || g->heads % g->key_heads) {
+    mica__lower_fail(l, node, MICA_E_SHAPE,
+                     "num_heads (%lld) must be a multiple of kv_num_heads (%lld), and both must be 1 to 2^31 - 1",
+                     (long long)g->heads, (long long)g->key_heads);
+    return false;
+  }
+  if (s.rank != 3) {
+    mica__lower_fail(l, node, MICA_E_SHAPE, "query has rank %d, but must have 3: (batch, rows, heads times width)",
+                     (int)s.rank);
+    return false;
+  }
+  if (packed == (part[1].graph && part[2].graph)) {
+    mica__lower_fail(l, node, MICA_E_SHAPE, "%s is given, but %s is not; give both or neither",
+                     part[1].graph ? "key" : "value", part[1].graph ? "value" : "key");
     return false;
   }
   int64_t all = g->heads + (packed ? 2 * g->key_heads : 0);
   if (s.dim[2] < all || s.dim[2] % all) {
     mica__lower_fail(l, node, MICA_E_SHAPE,
-                     "the width of query (%lld; -1: not known) must be above 0 and a multiple of the %lld heads in it",
+                     "the width of query is %lld (-1: not known), but must be a positive multiple of %lld, the number "
+                     "of heads in it",
                      (long long)s.dim[2], (long long)all);
     return false;
   }
@@ -96,10 +106,12 @@ static bool check_past(mica__lowering *l, const mica__onnx_node *node, const gro
   if (s.rank == 4 && s.dim[0] == g->batch && s.dim[1] == g->key_heads && s.dim[3] == g->width &&
       mica_value_dtype(past) == mica_value_dtype(g->q))
     return true;
-  mica__lower_fail(
-      l, node, MICA_E_SHAPE,
-      "past_key and past_value must be (%lld, %lld, rows, %lld), where -1 is not known, and of the type of query",
-      (long long)g->batch, (long long)g->key_heads, (long long)g->width);
+  char is[MICA_SHAPE_TEXT];
+  mica__lower_fail(l, node, MICA_E_SHAPE,
+                   "past_key or past_value is %s %s, but must be %s (%lld, %lld, rows, %lld); -1 means not known",
+                   mica_dtype_name(mica_value_dtype(past)), mica_shape_format(s, is),
+                   mica_dtype_name(mica_value_dtype(g->q)), (long long)g->batch, (long long)g->key_heads,
+                   (long long)g->width);
   return false;
 }
 
@@ -149,12 +161,15 @@ static mica_value resident_of(const grouped *g, mica_value n, int64_t capacity) 
  * cache after this call holds the last keys; resident_of computes how many. */
 static bool take_window(mica__lowering *l, const mica__onnx_node *node, grouped *g) {
   if (!g->window) return true;
-  if (g->window < 0 || g->past < g->window || mica__lower_has(l, node, BIAS)) {
-    mica__lower_fail(
-        l, node, MICA_E_UNSUPPORTED,
-        "sliding_window_cache needs local_window_size from 1 to the rows of past_key (%lld; -1: not known), and no "
-        "attention_bias",
-        (long long)g->past);
+  if (g->window < 0 || g->past < g->window) {
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                     "local_window_size is %lld, but with sliding_window_cache it must be from 1 to the number of rows "
+                     "of past_key, %lld (-1: not known)",
+                     (long long)g->window, (long long)g->past);
+    return false;
+  }
+  if (mica__lower_has(l, node, BIAS)) {
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "attention_bias is not supported with sliding_window_cache");
     return false;
   }
   g->resident = resident_of(g, g->first, g->past);
@@ -177,13 +192,26 @@ static bool take_lengths(mica__lowering *l, const mica__onnx_node *node, grouped
   }
   const int64_t most = total.count == 1 ? total.values[0] : -1;
   const bool any = g->window || mica__lower_has(l, node, NEW_ROWS);
-  if (most < g->rows || (!any && most > g->past && most != g->past + g->rows) ||
-      (g->past && mica_value_shape(g->past_v).dim[2] != g->past)) {
-    mica__lower_fail(
-        l, node, MICA_E_SHAPE,
-        "total_sequence_length (%lld) must be one number that fits the rows of past_key and past_value (%lld) and the "
-        "new rows (%lld); -1 is none or not known",
-        (long long)most, (long long)g->past, (long long)g->rows);
+  if (most < g->rows || (!any && most > g->past && most != g->past + g->rows)) {
+    if (total.count != 1)
+      mica__lower_fail(l, node, MICA_E_SHAPE, "total_sequence_length has %lld numbers, but must have 1",
+                       (long long)total.count);
+    else if (most < g->rows)
+      mica__lower_fail(l, node, MICA_E_SHAPE,
+                       "total_sequence_length is %lld, but must be at least %lld, the number of new rows",
+                       (long long)most, (long long)g->rows);
+    else
+      mica__lower_fail(
+          l, node, MICA_E_SHAPE,
+          "total_sequence_length is %lld, but must be at most the rows of past_key (%lld; -1: not known), or "
+          "exactly these and the new rows together (%lld)",
+          (long long)most, (long long)g->past, (long long)(g->past + g->rows));
+    return false;
+  }
+  if (g->past && mica_value_shape(g->past_v).dim[2] != g->past) {
+    mica__lower_fail(l, node, MICA_E_SHAPE,
+                     "past_value has %lld rows, but must have as many as past_key, %lld (-1: not known)",
+                     (long long)mica_value_shape(g->past_v).dim[2], (long long)g->past);
     return false;
   }
   g->total = most > g->past ? most : g->past;
@@ -240,7 +268,10 @@ static mica_value positions_of(mica__lowering *l, const mica__onnx_node *node, c
   if (!given_at.graph) return mica_add(mica_reshape(g->first, MICA_SHAPE(g->batch, 1)), row);
   mica_shape s = mica_value_shape(given_at);
   if (s.rank != 2 || s.dim[0] != g->batch || s.dim[1] != g->rows || g->batch * g->rows == 0) {
-    mica__lower_fail(l, node, MICA_E_SHAPE, "position_ids must be (batch, rows), and not empty");
+    char is[MICA_SHAPE_TEXT], wants[MICA_SHAPE_TEXT];
+    mica__lower_fail(l, node, MICA_E_SHAPE,
+                     "position_ids is %s, but must be %s, the batch and rows of query, and must not be empty",
+                     mica_shape_format(s, is), mica_shape_format(MICA_SHAPE(g->batch, g->rows), wants));
     return (mica_value){0};
   }
   if (g->first.graph) return given_at;
@@ -261,10 +292,12 @@ static bool position_heads(mica__lowering *l, const mica__onnx_node *node, group
   if (!rotation.cosine.graph || !mica__lower_positions(l, node, g->rows)) return false;
   mica_shape s = mica_value_shape(rotation.cosine);
   if (s.rank != 2 || s.dim[1] < 1 || s.dim[1] > INT32_MAX) {
+    char is[MICA_SHAPE_TEXT];
     mica__lower_fail(
         l, node, MICA_E_SHAPE,
-        "cos_cache must be (positions, half of the elements that are rotated), with a known number of columns, "
-        "at least one");
+        "cos_cache is %s, but must be (positions, n), where n is half the number of rotated elements, known "
+        "and at least 1",
+        mica_shape_format(s, is));
     return false;
   }
   rotation.width = 2 * s.dim[1];
@@ -280,7 +313,8 @@ static bool is_supported(mica__lowering *l, const mica__onnx_node *node) {
   if (mica__lower_choice(l, node, "k_quant_type", "NONE PER_TENSOR PER_CHANNEL", 0) ||
       mica__lower_choice(l, node, "v_quant_type", "NONE PER_TENSOR PER_CHANNEL", 0) ||
       mica__lower_has(l, node, KEY_SCALE) || mica__lower_has(l, node, VALUE_SCALE))
-    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a quantised cache is not supported; export it with floats");
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                     "a quantised cache is not supported; export the model with a floating-point cache");
   else if (!mica__onnx_int(node, "causal", 1) && mica__onnx_int(node, "local_window_size", -1) > 0)
     mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "local_window_size needs causal attention");
   else if (mica__lower_wants(node, 3))
@@ -298,8 +332,10 @@ static mica_value bias_of(mica__lowering *l, const mica__onnx_node *node, const 
   mica_shape s = mica_value_shape(bias);
   const int64_t none[MICA_MAX_RANK] = {0}, after[MICA_MAX_RANK] = {0, 0, 0, g->total - s.dim[3]};
   if (s.rank != 4 || s.dim[3] > g->total) {
-    mica__lower_fail(l, node, MICA_E_SHAPE, "attention_bias must be (batch, heads, rows, keys), with at most %lld keys",
-                     (long long)g->total);
+    char is[MICA_SHAPE_TEXT];
+    mica__lower_fail(l, node, MICA_E_SHAPE,
+                     "attention_bias is %s, but must be (batch, heads, rows, keys), with at most %lld keys",
+                     mica_shape_format(s, is), (long long)g->total);
     return (mica_value){0};
   }
   return after[3] ? mica_pad(bias, none, after, MICA_PAD_MODE_CONSTANT, 0) : bias;
@@ -344,11 +380,16 @@ MICA__LOWER(microsoft_rotary_embedding) {
   int64_t heads = mica__onnx_int(node, "num_heads", 0), count = 0;
   if (!x.graph || !positions.graph || !rotation.cosine.graph) return MICA_OK;
   mica_shape s = mica_value_shape(x), angles = mica_value_shape(rotation.cosine);
-  if ((s.rank != 3 && s.rank != 4) || angles.rank != 2 || angles.dim[1] < 1 || angles.dim[1] > INT32_MAX)
-    return mica__lower_fail(
-        l, node, MICA_E_SHAPE,
-        "the input must have rank 3 or 4, and cos_cache rank 2 and a known number of columns, at least one");
-  if (mica__onnx_real(node, "scale", 1) != 1) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "scale must be 1");
+  char text[MICA_SHAPE_TEXT];
+  if (s.rank != 3 && s.rank != 4)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "the input has rank %d, but must have 3 or 4", (int)s.rank);
+  if (angles.rank != 2 || angles.dim[1] < 1 || angles.dim[1] > INT32_MAX)
+    return mica__lower_fail(l, node, MICA_E_SHAPE,
+                            "cos_cache is %s, but must have rank 2 and a known number of columns, at least 1",
+                            mica_shape_format(angles, text));
+  if (mica__onnx_real(node, "scale", 1) != 1)
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "scale is %g, but only 1 is supported",
+                            mica__onnx_real(node, "scale", 1));
   if (!rotation.width) rotation.width = 2 * angles.dim[1];
   if (s.rank == 3 && !heads) heads = s.dim[2] / (2 * angles.dim[1]);
   mica_value y = mica__lower_split_heads(l, node, x, heads);
@@ -356,7 +397,9 @@ MICA__LOWER(microsoft_rotary_embedding) {
   int64_t rows = mica_value_shape(y).dim[2];
   if (!mica__lower_positions(l, node, rows)) return MICA_OK;
   if (mica_value_shape(positions).rank < 2) {
-    if (count != 1) return mica__lower_fail(l, node, MICA_E_SHAPE, "position_ids must be (1) or (batch, rows)");
+    if (count != 1)
+      return mica__lower_fail(l, node, MICA_E_SHAPE, "position_ids is %s, but must be (1) or (batch, rows)",
+                              mica_shape_format(mica_value_shape(positions), text));
     positions = mica_reshape(positions, MICA_SHAPE(1, 1));
     positions = mica_add(positions, mica_range(mica__lower_graph(l), mica_value_dtype(positions), rows));
   }

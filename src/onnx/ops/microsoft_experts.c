@@ -40,10 +40,13 @@ static bool take_settings(mica__lowering *l, const mica__onnx_node *node, mixtur
   m->limit = mica__onnx_real(node, "swiglu_limit", (double)INFINITY);
   const bool fused = m->fusion == INTERLEAVED || m->fusion == CONCATENATED;
   if ((fused ? m->activation >= SWIGLU : m->fusion == APART && m->activation != GEGLU) && m->limit >= 0) return true;
-  mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                   "swiglu_fusion (%lld) must be 1 or 2 for geglu, 0 to 2 for swiglu and 0 for others, and "
-                   "swiglu_limit (%g) 0 or above",
-                   (long long)m->fusion, m->limit);
+  if (!(m->limit >= 0))
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "swiglu_limit is %g, but must be 0 or above", m->limit);
+  else
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                     "swiglu_fusion is %lld, but must be 1 or 2 for the activation geglu, 0 to 2 for swiglu, and 0 for "
+                     "others",
+                     (long long)m->fusion);
   return false;
 }
 
@@ -55,12 +58,18 @@ static bool take_routes(mica__lowering *l, const mica__onnx_node *node, mixture 
   mica_shape s = mica_value_shape(x), e = mica_value_shape(logits);
   int64_t count = 0;
   if (s.rank < 2 || s.rank > 3 || e.rank != 2 || s.dim[s.rank - 1] < 1 || mica_shape_count(s, &count) != MICA_OK ||
-      e.dim[0] != count / s.dim[s.rank - 1] || m->k < 1 || m->k > e.dim[1]) {
+      e.dim[0] != count / s.dim[s.rank - 1] || e.dim[1] < 1) {
+    char input[MICA_SHAPE_TEXT], router[MICA_SHAPE_TEXT];
     mica__lower_fail(
         l, node, MICA_E_SHAPE,
-        "the input must be (rows, width) or (batch, rows, width), router_probs (all rows, experts), all known, and k "
-        "(%lld) from 1 to the number of experts",
-        (long long)m->k);
+        "the input is %s and router_probs %s, but they must be (rows, width) or (batch, rows, width), and (all rows, "
+        "experts); all dimensions must be known, and width and experts at least 1",
+        mica_shape_format(s, input), mica_shape_format(e, router));
+    return false;
+  }
+  if (m->k < 1 || m->k > e.dim[1]) {
+    mica__lower_fail(l, node, MICA_E_SHAPE, "k is %lld, but must be 1 to %lld, the number of experts", (long long)m->k,
+                     (long long)e.dim[1]);
     return false;
   }
   m->rows = e.dim[0], m->experts = e.dim[1];
@@ -82,9 +91,11 @@ static bool check_matrix(mica__lowering *l, const mica__onnx_node *node, const m
   if (!w.graph) return false;
   mica_shape s = mica_value_shape(w);
   if (s.rank == 3 && s.dim[0] == m->experts && s.dim[1] > 0 && s.dim[2] > 0) return true;
-  mica__lower_fail(l, node, MICA_E_SHAPE,
-                   "%s must be (%lld, rows, columns), a matrix per expert, with at least one row and column", name,
-                   (long long)m->experts);
+  char is[MICA_SHAPE_TEXT];
+  mica__lower_fail(
+      l, node, MICA_E_SHAPE,
+      "%s is %s, but must be (%lld, rows, columns), one matrix per expert, with at least one row and column", name,
+      mica_shape_format(s, is), (long long)m->experts);
   return false;
 }
 
@@ -150,15 +161,27 @@ static bool take_packed(mica__lowering *l, const mica__onnx_node *node, const mi
   if (!check_matrix(l, node, m, bytes, "a weight")) return false;
   mica_shape s = mica_value_shape(bytes);
   if (mica_value_dtype(bytes) != MICA_U8) {
-    mica__lower_fail(l, node, MICA_E_DTYPE, "packed weights must be of type uint8");
+    mica__lower_fail(l, node, MICA_E_DTYPE, "packed weights must be of type uint8, not %s",
+                     mica_dtype_name(mica_value_dtype(bytes)));
     return false;
   }
-  if (!scale.graph || !mica__packed_has(bits) || block < 0 || block > 1 << 24 || s.dim[2] > INT32_MAX ||
-      s.dim[2] != (columns * bits + 7) / 8 || (block && block * bits % 8)) {
+  if (!scale.graph) {
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "operand %d, the scale of packed weights, is missing", (int)at + 1);
+    return false;
+  }
+  if (!mica__packed_has(bits) || block < 0 || block > 1 << 24 || (block && block * bits % 8)) {
+    mica__lower_fail(
+        l, node, MICA_E_UNSUPPORTED,
+        "packed weights of %lld bits in blocks of %lld are not supported; they must have 2, 4 or 8 bits, and "
+        "block_size must be 0 to 2^24, with whole bytes per block",
+        (long long)bits, (long long)block);
+    return false;
+  }
+  if (s.dim[2] > INT32_MAX || s.dim[2] != (columns * bits + 7) / 8) {
     mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                     "packed weights of %lld bits, in blocks of %lld, with %lld bytes per row of %lld elements are not "
-                     "supported; a scale, 2, 4 or 8 bits, blocks of whole bytes and rows without gaps are needed",
-                     (long long)bits, (long long)block, (long long)s.dim[2], (long long)columns);
+                     "packed weights have %lld bytes per row, but %lld elements of %lld bits must fill the row without "
+                     "gaps, and at most 2^31 - 1 bytes are supported",
+                     (long long)s.dim[2], (long long)columns, (long long)bits);
     return false;
   }
   y->q = (mica__packed){.bytes = bytes, .bits = bits, .columns = columns, .block = block ? block : s.dim[2] * 8 / bits};
@@ -232,9 +255,14 @@ static int64_t inner_width(mica__lowering *l, const mica__onnx_node *node, const
   const int64_t n = mica_value_shape(first).dim[1];
   const bool fused = m->fusion != APART;
   if (fused ? n % 2 == 0 && !third : m->activation != SWIGLU || third) return fused ? n / 2 : n;
-  mica__lower_fail(l, node, MICA_E_FORMAT, "%s",
-                   fused ? "a fused gate must have an even number of rows in fc1, and no fc3"
-                         : "swiglu_fusion is 0, but there is no fc3");
+  if (!fused)
+    mica__lower_fail(l, node, MICA_E_FORMAT, "swiglu with swiglu_fusion 0 needs the operand fc3_experts_weights");
+  else if (third)
+    mica__lower_fail(l, node, MICA_E_FORMAT, "swiglu_fusion is %lld, so fc3_experts_weights must not be given",
+                     (long long)m->fusion);
+  else
+    mica__lower_fail(l, node, MICA_E_FORMAT, "fc1 has %lld rows, but with swiglu_fusion %lld their number must be even",
+                     (long long)n, (long long)m->fusion);
   return 0;
 }
 
@@ -270,7 +298,9 @@ static bool is_supported(mica__lowering *l, const mica__onnx_node *node) {
     return false;
   }
   if (mica__onnx_int(node, "weights_prepacked", -1) > 0) {
-    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "weights that are packed for another program are not supported");
+    mica__lower_fail(
+        l, node, MICA_E_UNSUPPORTED,
+        "weights_prepacked is not supported; export the weights in the layout of the operator's specification");
     return false;
   }
   while (more < node->input_count && !mica__lower_has(l, node, more)) more++;

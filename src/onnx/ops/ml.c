@@ -121,7 +121,7 @@ bool mica__ml_classes_of(mica__lowering *l, const mica__onnx_node *node, const c
     out->texts = (mica__onnx_texts){.numbers = ints->ints, .count = ints->n_ints};
   }
   out->count = (int64_t)out->texts.count;
-  if (!out->count) mica__lower_fail(l, node, MICA_E_FORMAT, "the node has no labels of classes");
+  if (!out->count) mica__lower_fail(l, node, MICA_E_FORMAT, "the node has no class labels");
   return out->count > 0;
 }
 

@@ -14,9 +14,9 @@ static mica_value product(mica__lowering *l, const mica__onnx_node *node, int64_
   if (rows < 1 || rows > w.count || w.count % rows || w.count / rows != features || (b.count && b.count != rows)) {
     mica__lower_fail(
         l, node, MICA_E_SHAPE,
-        "%lld coefficients and %lld intercepts do not fit %lld features (-1: not known): each output needs one "
-        "coefficient per feature, and one intercept or none",
-        (long long)w.count, (long long)b.count, (long long)features);
+        "coefficients has %lld numbers and intercepts %lld, which does not fit %lld features (-1: not known) and %lld "
+        "outputs; coefficients needs one number per feature and output, and intercepts one per output or none",
+        (long long)w.count, (long long)b.count, (long long)features, (long long)rows);
     return (mica_value){0};
   }
   const mica_dtype dtype = mica_value_dtype(x);
@@ -42,7 +42,7 @@ MICA__LOWER(ml_linear_classifier) {
   if (!two && count != classes.count)
     return mica__lower_fail(
         l, node, MICA_E_SHAPE,
-        "there are %lld scores per row for %lld classes; they must be equal, or 1 score for 2 classes",
+        "there are %lld scores per row for %lld classes; the numbers must be equal, or 1 score for 2 classes",
         (long long)count, (long long)classes.count);
   mica__ml_give_labels(l, node, &classes, mica__ml_best(scores, 0));
   mica__lower_result(l, node, 1, two ? mica__ml_two(scores, post, true) : mica__ml_transform(scores, post));

@@ -9,11 +9,11 @@
 static void fail_features(mica__lowering *l, const mica__onnx_node *node, const char *name, int64_t count,
                           mica_shape shape) {
   const int64_t features = shape.rank ? shape.dim[shape.rank - 1] : 0;
-  if (features >= 0)
-    mica__lower_fail(
-        l, node, MICA_E_SHAPE,
-        "%s has %lld numbers, but must have 1 or %lld (one per feature); operand 0 must have rank 1 or above", name,
-        (long long)count, (long long)features);
+  if (!shape.rank)
+    mica__lower_fail(l, node, MICA_E_SHAPE, "operand 0 has rank 0, but must have rank 1 or above");
+  else if (features >= 0)
+    mica__lower_fail(l, node, MICA_E_SHAPE, "%s has %lld numbers, but must have 1 or %lld (one per feature)", name,
+                     (long long)count, (long long)features);
   else
     mica__lower_fail(l, node, MICA_E_SHAPE,
                      "%s has %lld numbers, but must have 1, because the number of features of operand 0 is not known",
@@ -93,7 +93,8 @@ MICA__LOWER(ml_extract) {
   int64_t count = 0;
   if (!x.graph || !at.graph) return MICA_OK;
   const mica_shape shape = mica_value_shape(x);
-  if (!shape.rank) return mica__lower_fail(l, node, MICA_E_SHAPE, "a value of rank 0 has no features");
+  if (!shape.rank)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "operand 0 has rank 0, but must have rank 1 or above");
   MICA_TRY(mica_shape_count(mica_value_shape(at), &count));
   if (!mica__lower_indices_within(l, node, at, &shape.dim[shape.rank - 1], 1)) return MICA_OK;
   x = mica_gather(x, mica_reshape(at, MICA_SHAPE(count)), shape.rank - 1);
@@ -114,11 +115,9 @@ MICA__LOWER(ml_vectorizer) {
     x = mica_value_shape(x).rank < 2 ? mica_reshape(x, MICA_SHAPE(1, MICA_DYNAMIC)) : mica_flatten(x, 1);
     const int64_t has = x.graph ? mica_value_shape(x).dim[1] : 0, wants = k < widths.count ? widths.values[k] : has;
     if (wants < 0 || wants > INT32_MAX)
-      return mica__lower_fail(
-          l, node, MICA_E_FORMAT,
-          "the width of operand %d is %lld (by inputdimensions, else its own; -1: not known), but must be "
-          "0 to 2^31 - 1",
-          (int)k, (long long)wants);
+      return mica__lower_fail(l, node, MICA_E_FORMAT, "%s of operand %d is %lld%s, but must be 0 to 2^31 - 1",
+                              k < widths.count ? "the width in inputdimensions" : "the number of columns", (int)k,
+                              (long long)wants, k < widths.count ? "" : " (-1: not known)");
     if (wants < has) x = mica_slice(x, 1, 0, wants, 1);
     if (wants > has) x = mica_pad(x, (int64_t[]){0, 0}, (int64_t[]){0, wants - has}, MICA_PAD_MODE_CONSTANT, 0);
     parts[k] = x;

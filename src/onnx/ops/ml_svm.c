@@ -43,10 +43,10 @@ static mica_value kernel_of(mica__lowering *l, const mica__onnx_node *node, mica
     return (mica_value){0};
   const int64_t features = mica_value_shape(x).dim[1];
   if (count < 1 || features < 1 || vectors.count / features != count || vectors.count % features) {
-    mica__lower_fail(
-        l, node, MICA_E_SHAPE,
-        "support_vectors has %lld numbers, but must have %lld vectors of %lld features, both at least 1 and known",
-        (long long)vectors.count, (long long)count, (long long)features);
+    mica__lower_fail(l, node, MICA_E_SHAPE,
+                     "support_vectors has %lld numbers, but must have %lld vectors of %lld features (-1: not known), "
+                     "at least 1 of each",
+                     (long long)vectors.count, (long long)count, (long long)features);
     return (mica_value){0};
   }
   const double gamma = p.count > 0 ? p.values[0] : 0, shift = p.count > 1 ? p.values[1] : 0;
@@ -69,11 +69,12 @@ MICA__LOWER(ml_svm_regressor) {
       !mica__ml_reals(l, node, "rho", NULL, &rho))
     return MICA_OK;
   const int64_t terms = count > 0 ? count : mica_value_shape(x).dim[1];
-  if (weights.count != terms || rho.count != 1)
-    return mica__lower_fail(
-        l, node, MICA_E_SHAPE,
-        "coefficients has %lld numbers but must have %lld, one per %s (-1: not known); rho has %lld but must have 1",
-        (long long)weights.count, (long long)terms, count > 0 ? "support vector" : "feature", (long long)rho.count);
+  if (weights.count != terms)
+    return mica__lower_fail(l, node, MICA_E_SHAPE,
+                            "coefficients has %lld numbers, but must have %lld, one per %s (-1: not known)",
+                            (long long)weights.count, (long long)terms, count > 0 ? "support vector" : "feature");
+  if (rho.count != 1)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "rho has %lld numbers, but must have 1", (long long)rho.count);
   const mica_value kernel = count > 0 ? kernel_of(l, node, x, count) : x;
   if (!kernel.graph) return MICA_OK;
   const mica_value w = mica__ml_constant(l, mica_value_dtype(x), MICA_SHAPE(terms, 1), weights.values);
@@ -96,6 +97,14 @@ typedef struct machine {
   int64_t vectors, pairs;
 } machine;
 
+/* Checks the length of a list that has one number per `what`; false, with an error recorded, if it is wrong. */
+static bool has_count(const machine *m, const char *name, int64_t count, int64_t want, const char *what) {
+  if (count == want) return true;
+  mica__lower_fail(m->l, m->node, MICA_E_SHAPE, "%s has %lld numbers, but must have %lld, one per %s", name,
+                   (long long)count, (long long)want, what);
+  return false;
+}
+
 /* Counts vectors and pairs of classes, and checks the lengths of lists. */
 static bool count_vectors(machine *m) {
   const int64_t classes = m->classes.count;
@@ -108,15 +117,15 @@ static bool count_vectors(machine *m) {
       return false;
     }
   m->pairs = classes < 65536 ? classes * (classes - 1) / 2 : 0;
-  if (classes >= 2 && m->pairs && m->per_class.count == classes && m->rho.count == m->pairs &&
-      m->weights.count == (classes - 1) * m->vectors)
-    return true;
-  mica__lower_fail(
-      m->l, m->node, MICA_E_SHAPE,
-      "%lld classes with %lld vectors, %lld coefficients and %lld numbers in rho do not fit; 2 to 65535 classes need "
-      "a number of vectors each, classes - 1 coefficients per vector, and a rho per pair of classes",
-      (long long)classes, (long long)m->vectors, (long long)m->weights.count, (long long)m->rho.count);
-  return false;
+  if (classes < 2 || !m->pairs) {
+    mica__lower_fail(m->l, m->node, MICA_E_SHAPE, "the number of classes is %lld, but must be 2 to 65535",
+                     (long long)classes);
+    return false;
+  }
+  return has_count(m, "vectors_per_class", m->per_class.count, classes, "class") &&
+         has_count(m, "rho", m->rho.count, m->pairs, "pair of classes") &&
+         has_count(m, "coefficients", m->weights.count, (classes - 1) * m->vectors,
+                   "support vector for each class other than its own");
 }
 
 /* Returns decisions (N, pairs), one for each pair of classes (0, 1), (0, 2), ..., (1, 2), ... A decision above 0 means
@@ -244,12 +253,13 @@ static mica_value probabilities(const machine *m, mica_value scores, const mica_
 /* Classifies without support vectors: one linear score per class. */
 static mica_status linear(machine *m, mica_value x, mica__ml_post post) {
   const int64_t features = mica_value_shape(x).dim[1], classes = m->classes.count;
-  if (features < 1 || m->weights.count / features != classes || m->weights.count % features || m->rho.count < 1)
+  if (features < 1 || m->weights.count / features != classes || m->weights.count % features)
     return mica__lower_fail(
         m->l, m->node, MICA_E_SHAPE,
-        "coefficients has %lld numbers but must have %lld x %lld, classes times features (-1: not known); rho has %lld "
-        "but must have at least 1",
-        (long long)m->weights.count, (long long)classes, (long long)features, (long long)m->rho.count);
+        "coefficients has %lld numbers, but must have %lld x %lld, classes times features (-1: not known), at least 1",
+        (long long)m->weights.count, (long long)classes, (long long)features);
+  if (m->rho.count < 1)
+    return mica__lower_fail(m->l, m->node, MICA_E_SHAPE, "rho has no numbers, but must have at least 1");
   const mica_value w = mica__ml_constant(m->l, mica_value_dtype(x), MICA_SHAPE(classes, features), m->weights.values);
   const mica_value y = mica_affine(mica_matmul(x, mica_transpose(w, MICA_AXES(1, 0))), 1, m->rho.values[0]);
   mica__ml_give_labels(m->l, m->node, &m->classes, mica_argmax(y, 1, false));

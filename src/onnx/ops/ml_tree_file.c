@@ -33,8 +33,8 @@ static bool reals(mica__lowering *l, const mica__onnx_node *node, const char *na
   if (!mica__ml_reals(l, node, name, tensor, &list)) return false;
   *out = list.values;
   if (list.count == count) return true;
-  mica__lower_fail(l, node, MICA_E_FORMAT, "%s has %lld numbers, but must have %lld", name, (long long)list.count,
-                   (long long)count);
+  mica__lower_fail(l, node, MICA_E_FORMAT, "%s has %lld numbers, but must have %lld",
+                   tensor && mica__onnx_attr(node, tensor) ? tensor : name, (long long)list.count, (long long)count);
   return false;
 }
 
@@ -64,6 +64,14 @@ static void ask(mica__tree_node *at, int32_t kind) {
 
 static void make_leaf(mica__tree_node *at, int32_t self) {
   *at = (mica__tree_node){.mode = MICA__TREE_LEAF, .yes = self, .no = self};
+}
+
+/* True if an index that the list `name` contains is 0 to count - 1; false, with an error recorded, otherwise. */
+static bool within(mica__lowering *l, const mica__onnx_node *node, const char *name, int64_t index, int64_t count) {
+  if (index >= 0 && index < count) return true;
+  mica__lower_fail(l, node, MICA_E_FORMAT, "%s contains %lld, but must be at least 0 and below %lld", name,
+                   (long long)index, (long long)count);
+  return false;
 }
 
 static bool set_feature(mica__lowering *l, const mica__onnx_node *node, int64_t feature, mica__tree_node *at) {
@@ -110,10 +118,11 @@ static bool find_roots(mica__lowering *l, const mica__onnx_node *node, const int
     int32_t root = -1;
     for (end = i; end < t->node_count && tree_of[end] == tree_of[i]; end++) {
       if (parents[end]) continue;
-      if (root >= 0) return refuse(l, node, "two nodes have no parent in tree", tree_of[i]);
+      if (root >= 0)
+        return refuse(l, node, "only the root may have no parent, but two nodes have none in tree", tree_of[i]);
       root = end;
     }
-    if (root < 0) return refuse(l, node, "no node is the root of tree", tree_of[i]);
+    if (root < 0) return refuse(l, node, "every node has a parent, so no node is the root of tree", tree_of[i]);
     t->roots[t->tree_count++] = root;
   }
   return true;
@@ -177,8 +186,11 @@ static bool read_lists(mica__lowering *l, const mica__onnx_node *node, lists *f)
   f->count = list.count;
   f->trees = list.values;
   f->modes = mica__onnx_attr(node, "nodes_modes");
-  if (!f->modes || f->modes->n_strings != (size_t)f->count)
-    return refuse(l, node, "nodes_modes must have a word for each node; the number of nodes is", f->count);
+  if (!f->modes || f->modes->n_strings != (size_t)f->count) {
+    mica__lower_fail(l, node, MICA_E_FORMAT, "nodes_modes has %zu words, but must have %lld, one per node",
+                     f->modes ? f->modes->n_strings : 0, (long long)f->count);
+    return false;
+  }
   return integers(l, node, "nodes_nodeids", f->count, false, &f->ids) &&
          integers(l, node, "nodes_featureids", f->count, false, &f->features) &&
          integers(l, node, "nodes_truenodeids", f->count, false, &f->yes) &&
@@ -191,7 +203,14 @@ static bool read_node(mica__lowering *l, const mica__onnx_node *node, const list
                       mica__tree_node *at) {
   const int64_t from = sorted[i].at;
   const int32_t kind = kind_of(f->modes->strings[from]);
-  if (kind < 0) return refuse(l, node, "nodes_modes has an unknown word for node", from);
+  if (kind < 0) {
+    const ProtobufCBinaryData word = f->modes->strings[from];
+    mica__lower_fail(l, node, MICA_E_FORMAT,
+                     "nodes_modes has the unknown word '%.*s' for node %lld (from 0); the known words are BRANCH_LEQ, "
+                     "BRANCH_LT, BRANCH_GTE, BRANCH_GT, BRANCH_EQ, BRANCH_NEQ and LEAF",
+                     word.len < 40 ? (int)word.len : 40, word.len ? (const char *)word.data : "", (long long)from);
+    return false;
+  }
   if (kind == LEAF) {
     make_leaf(at, i);
     return true;
@@ -199,8 +218,12 @@ static bool read_node(mica__lowering *l, const mica__onnx_node *node, const list
   *at = (mica__tree_node){.split = f->splits[from], .tracks_true = f->missing && f->missing[from]};
   at->yes = index_of(sorted, f->count, sorted[i].tree, f->yes[from]);
   at->no = index_of(sorted, f->count, sorted[i].tree, f->no[from]);
-  if (at->yes < 0 || at->no < 0)
-    return refuse(l, node, "a branch must lead to a node of the same tree, but does not at node", sorted[i].id);
+  if (at->yes < 0 || at->no < 0) {
+    mica__lower_fail(l, node, MICA_E_FORMAT, "a branch of node %lld leads to node %lld, which tree %lld does not have",
+                     (long long)sorted[i].id, (long long)(at->yes < 0 ? f->yes[from] : f->no[from]),
+                     (long long)sorted[i].tree);
+    return false;
+  }
   ask(at, kind);
   return set_feature(l, node, f->features[from], at);
 }
@@ -224,8 +247,12 @@ static bool read_weights(mica__lowering *l, const mica__onnx_node *node, const c
   t->weights = mica__lower_room(l, (size_t)list.count + 1, sizeof *t->weights);
   for (int64_t i = 0; t->weights && i < list.count; i++) {
     const int32_t at = index_of(sorted, t->node_count, trees[i], ids[i]);
-    if (at < 0) return refuse(l, node, "a weight belongs to a node that the tree does not have:", ids[i]);
-    if (classes[i] < 0 || classes[i] >= targets) return refuse(l, node, "a leaf's class does not exist:", classes[i]);
+    if (at < 0) {
+      mica__lower_fail(l, node, MICA_E_FORMAT, "a weight belongs to node %lld, which tree %lld does not have",
+                       (long long)ids[i], (long long)trees[i]);
+      return false;
+    }
+    if (!within(l, node, names[2], classes[i], targets)) return false;
     if (t->nodes[at].mode == MICA__TREE_LEAF)
       t->weights[t->weight_count++] = (mica__tree_weight){at, (int32_t)classes[i], weights[i]};
   }
@@ -245,8 +272,11 @@ bool mica__trees_read(mica__lowering *l, const mica__onnx_node *node, const char
   for (int64_t i = 0; i < f.count; i++) sorted[i] = (named){f.trees[i], f.ids[i], i};
   qsort(sorted, (size_t)f.count, sizeof *sorted, compare_named);
   for (int32_t i = 0; i < t->node_count; i++) {
-    if (i && !compare_named(&sorted[i - 1], &sorted[i]))
-      return refuse(l, node, "two nodes of a tree have the id", sorted[i].id);
+    if (i && !compare_named(&sorted[i - 1], &sorted[i])) {
+      mica__lower_fail(l, node, MICA_E_FORMAT, "two nodes of tree %lld have the id %lld", (long long)sorted[i].tree,
+                       (long long)sorted[i].id);
+      return false;
+    }
     if (!read_node(l, node, &f, sorted, i, &t->nodes[i])) return false;
     tree_of[i] = sorted[i].tree;
   }
@@ -288,8 +318,12 @@ static bool read_lists_5(mica__lowering *l, const mica__onnx_node *node, lists_5
 
 static bool set_branch(mica__lowering *l, const mica__onnx_node *node, const lists_5 *f, int64_t to, int64_t is_leaf,
                        int32_t *branch) {
-  if (to < 0 || to >= (is_leaf ? f->leaves : f->count))
-    return refuse(l, node, "a branch must lead to an existing node or leaf, but leads to", to);
+  const int64_t count = is_leaf ? f->leaves : f->count;
+  if (to < 0 || to >= count) {
+    mica__lower_fail(l, node, MICA_E_FORMAT, "a branch leads to %s %lld, but must lead to one from 0 to %lld",
+                     is_leaf ? "leaf" : "node", (long long)to, (long long)count - 1);
+    return false;
+  }
   *branch = (int32_t)(is_leaf ? f->count + to : to);
   return true;
 }
@@ -319,7 +353,10 @@ static bool read_members(mica__lowering *l, const mica__onnx_node *node, lists_5
 static bool read_node_5(mica__lowering *l, const mica__onnx_node *node, lists_5 *f, int32_t i, mica__trees *t) {
   mica__tree_node *at = &t->nodes[i];
   const double kind = f->modes[i];
-  if (!(kind >= 0 && kind <= MEMBER)) return refuse(l, node, "nodes_modes must be 0 to 6, but is not at node", i);
+  if (!(kind >= 0 && kind <= MEMBER)) {
+    mica__lower_fail(l, node, MICA_E_FORMAT, "nodes_modes is %g for node %d, but must be 0 to 6", kind, (int)i);
+    return false;
+  }
   *at = (mica__tree_node){.split = f->splits[i], .tracks_true = f->missing && f->missing[i]};
   if (!set_branch(l, node, f, f->yes[i], f->yes_leaf[i], &at->yes) ||
       !set_branch(l, node, f, f->no[i], f->no_leaf[i], &at->no) || !set_feature(l, node, f->features[i], at))
@@ -348,13 +385,11 @@ bool mica__trees_read_5(mica__lowering *l, const mica__onnx_node *node, int64_t 
   for (int32_t i = 0; i < (int32_t)f.count; i++)
     if (!read_node_5(l, node, &f, i, t)) return false;
   for (int64_t i = 0; i < f.leaves; i++) {
-    if (f.targets[i] < 0 || f.targets[i] >= targets)
-      return refuse(l, node, "a leaf's target does not exist:", f.targets[i]);
+    if (!within(l, node, "leaf_targetids", f.targets[i], targets)) return false;
     t->weights[t->weight_count++] = (mica__tree_weight){(int32_t)(f.count + i), (int32_t)f.targets[i], f.weights[i]};
   }
   for (int64_t i = 0; i < roots.count; i++) {
-    if (roots.values[i] < 0 || roots.values[i] >= f.count)
-      return refuse(l, node, "a tree's root must be an existing node, but is", roots.values[i]);
+    if (!within(l, node, "tree_roots", roots.values[i], f.count)) return false;
     t->roots[t->tree_count++] = (int32_t)roots.values[i];
   }
   return mica__trees_finish(l, node, NULL, t);
