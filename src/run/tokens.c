@@ -47,8 +47,12 @@ static mica_status open_own(mica_run *run) {
   const double size = mica_tokenizer_size(run->tokenizer), tokens = mica__common_facts_of(run).vocabulary;
   hash_of(run->tokenizer, hash);
   if (known.count == 2 && !strcmp(known.list[1], hash) && size == tokens) return MICA_OK;
-  status = mica__fail(MICA_E_FORMAT, MICA__TOKENIZER_FILE " (%g tokens) is not the run's own tokeniser (%g tokens)",
-                      size, tokens);
+  status = size != tokens ? mica__fail(MICA_E_FORMAT,
+                                       MICA__TOKENIZER_FILE " is not the run's own tokeniser: its number of tokens is "
+                                                            "%.0f instead of %.0f",
+                                       size, tokens)
+                          : mica__fail(MICA_E_FORMAT, MICA__TOKENIZER_FILE
+                                       " is not the run's own tokeniser: its checksum is not the one in config.json");
   return mica__run_damaged(run, MICA__TOKENIZER_FILE, status);
 }
 

@@ -109,7 +109,8 @@ mica_status mica__run_recall_columns(mica_run *run) {
     if (parse_column(texts.list[run->parts->column_count], column)) continue;
     if (!column->name) return mica__fail_nomem("a run");
     free((void *)column->name);
-    return mica__fail(MICA_E_FORMAT, "'%s' is not a column of batches", texts.list[run->parts->column_count]);
+    return mica__fail(MICA_E_FORMAT, "config.json: \"columns\" has '%s', which does not describe a column",
+                      texts.list[run->parts->column_count]);
   }
   for (size_t i = 0; i < run->parts->column_count; i++) MICA_TRY(check_input_column(run, &run->parts->columns[i]));
   return MICA_OK;

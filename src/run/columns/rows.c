@@ -83,7 +83,7 @@ mica_status mica__run_fits_rows(const mica_run *run, const mica_dataset *data) {
                       mica_dataset_name(data), names.list[0]);
   /* Columns with names are found by name, so the data may have more columns. */
   if (wants != has && !mica_dataset_number_name(data, index, 0))
-    return mica__fail(MICA_E_FORMAT, "%s has %g columns of numbers, but the network was trained on %g",
-                      mica_dataset_name(data), has, wants);
+    return mica__fail(MICA_E_FORMAT, "%s has %g column%s of numbers, but the network was trained on %g",
+                      mica_dataset_name(data), has, has == 1 ? "" : "s", wants);
   return mica__run_fits_categories(run, data);
 }

@@ -112,8 +112,8 @@ static mica_status find_columns(rows *r) {
   mica__records_rewind(&r->records);
   for (size_t k = 0; k < inputs; k++)
     if (r->at[k] >= r->columns)
-      return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns: there is no column %s", r->records.name,
-                        r->records.line, r->columns, name_of(r, k));
+      return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, but the network reads column %s, counted from 0",
+                        r->records.name, r->records.line, r->columns, name_of(r, k));
   return MICA_OK;
 }
 

@@ -21,8 +21,8 @@ static int64_t padded_length(int64_t length) {
 static mica_status make_tensors(mica_run *run, const float *samples, int64_t length, mica_tensor *tensors[2]) {
   const int32_t count = (int32_t)length;
   if (length < 0 || length > INT32_MAX / 2)
-    return mica__fail(MICA_E_OVERFLOW, "a recording of %lld samples is too long to be computed at once",
-                      (long long)length);
+    return mica__fail(MICA_E_OVERFLOW, "a recording of %lld samples is too long; at most %d can be computed at once",
+                      (long long)length, INT32_MAX / 2);
   const int64_t padded = padded_length(length);
   float *longer = calloc((size_t)padded, sizeof *longer);
   if (!longer) return mica__fail_nomem("a recording");

@@ -44,8 +44,9 @@ mica_status mica__windows_decide(mica_run *run, const mica__grid *grid, int64_t 
   mica__slab s = {classes, grid->sides[0], sides[1], sides[2], 0, NULL};
   mica_tensor *x = NULL;
   if (facts.mean.count != (size_t)channels || facts.deviation.count != (size_t)channels)
-    return mica__fail(MICA_E_FORMAT, "%s has %lld channels, but the run was trained on %zu", name, (long long)channels,
-                      facts.mean.count);
+    return mica__fail(MICA_E_FORMAT, "%s has %lld channel%s, but the run was trained on %zu", name, (long long)channels,
+                      channels == 1 ? "" : "s",
+                      facts.mean.count != (size_t)channels ? facts.mean.count : facts.deviation.count);
   float *values = malloc((size_t)(channels * grid->sides[0] * grid->sides[1] * grid->sides[2]) * sizeof *values);
   s.sums = calloc((size_t)(s.classes * s.depth * s.height * s.width), sizeof *s.sums);
   *decided = malloc((size_t)(sides[0] * sides[1] * sides[2]));

@@ -204,15 +204,20 @@ static mica_status check_split(const mica_run *first, const mica_run *other) {
 
 static mica_status check(mica_run *const *runs, size_t count, const mica_compare_config *config,
                          const mica_compared *results) {
-  if (!runs || !count || !config || !results)
-    return mica__fail(MICA_E_INVALID, "mica_runs_compare: there is no run, or a pointer is NULL");
-  if (config->part < MICA_PART_TRAIN || config->part > MICA_PART_TEST || config->samples < 0 || config->repeats < 0 ||
-      !(config->seconds >= 0))
-    return mica__fail(MICA_E_INVALID,
-                      "mica_runs_compare: samples, repeats or seconds is negative, or the part is unknown");
+  if (!runs || !config || !results)
+    return mica__fail(MICA_E_INVALID, "mica_runs_compare: runs, config or results is NULL");
+  if (!count) return mica__fail(MICA_E_INVALID, "mica_runs_compare: count is 0, but must be 1 or above");
+  if (config->part < MICA_PART_TRAIN || config->part > MICA_PART_TEST)
+    return mica__fail(MICA_E_INVALID, "mica_runs_compare: part is %d, but must be from 0 to %d", (int)config->part,
+                      (int)MICA_PART_TEST);
+  if (config->samples < 0 || config->repeats < 0 || !(config->seconds >= 0))
+    return mica__fail(
+        MICA_E_INVALID,
+        "mica_runs_compare: samples (%lld), repeats (%lld) and seconds (%g) must be numbers that are not negative",
+        (long long)config->samples, (long long)config->repeats, config->seconds);
   for (size_t i = 0; i < count; i++) {
     if (!runs[i] || !runs[i]->folder)
-      return mica__fail(MICA_E_INVALID, "mica_runs_compare: a run is NULL, or has no folder");
+      return mica__fail(MICA_E_INVALID, "mica_runs_compare: runs[%zu] %s", i, runs[i] ? "has no folder" : "is NULL");
     if (runs[i]->task != runs[0]->task)
       return mica__fail(MICA_E_INVALID,
                         "%s is a run of the task %s, but %s is one of %s; only runs of one task can be compared",
