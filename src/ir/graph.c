@@ -237,7 +237,7 @@ mica_value mica__graph_add(const mica__op *op, const mica_value *inputs, int32_t
   mica_graph *graph = NULL;
   if (!common_graph(op, inputs, input_count, &graph)) return null_value;
   if (input_count < op->min_inputs || input_count > op->max_inputs)
-    return mica__graph_fail(graph, MICA_E_INVALID, "%s: %d operands were given, but it takes %d to %d", op->name,
+    return mica__graph_fail(graph, MICA_E_INVALID, "%s: the number of operands is %d, but must be %d to %d", op->name,
                             (int)input_count, (int)op->min_inputs, (int)op->max_inputs);
   return add_inferred(graph, op, inputs, input_count, attrs);
 }
@@ -251,7 +251,7 @@ mica_value mica__graph_add_present(const mica__op *op, const mica_value *operand
   if (!graph) return null_value;
   const int32_t most = op->max_inputs < MICA__MAX_PRESENT ? op->max_inputs : MICA__MAX_PRESENT;
   if (count > most)
-    return mica__graph_fail(graph, MICA_E_INVALID, "%s: %d operands were given, but it takes at most %d", op->name,
+    return mica__graph_fail(graph, MICA_E_INVALID, "%s: the number of operands is %d, but must be at most %d", op->name,
                             (int)count, (int)most);
   for (int32_t k = 0; k < count; k++) {
     if (!operands[k].graph && k >= op->min_inputs) continue;

@@ -43,9 +43,8 @@ static int64_t window_of(const recogniser *l) {
 mica_status mica__recogniser_check(const recogniser *l) {
   const long long width = l->width, heads = l->heads;
   if (l->conformer && width % (2 * heads))
-    return mica__fail(MICA_E_INVALID,
-                      "a width of %lld cannot be shared by %lld heads in pairs: width must be a multiple of %lld",
-                      width, heads, 2 * heads);
+    return mica__fail(MICA_E_INVALID, "width is %lld, but must be a multiple of %lld, twice the number of heads (%lld)",
+                      width, 2 * heads, heads);
   return MICA_OK;
 }
 

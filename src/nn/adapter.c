@@ -298,13 +298,17 @@ static mica_status check_targets(const mica_adapter *adapter, const mica_nn *nn)
   for (size_t i = 0; !adapter->given && i < adapter->word_count; i++, word += strlen(word) + 1) {
     bool found = false;
     for (size_t l = 0; l < adapter->count; l++) found = found || matches(word, adapter->layers[l].name);
-    if (!found) return mica__fail(MICA_E_NOT_FOUND, "the network has no dense layer \"%s\" to adapt", word);
+    if (!found)
+      return mica__fail(MICA_E_NOT_FOUND, "no adapted dense layer of the network matches the target \"%s\"", word);
   }
   for (size_t l = 0; l < adapter->count; l++)
     if (!parameter_of(nn, adapter->layers[l].name, suffix_a))
-      return mica__fail(MICA_E_NOT_FOUND, "the adapter is for a dense layer \"%s\", but the network has no such layer",
+      return mica__fail(MICA_E_NOT_FOUND,
+                        "the adapter has the layer \"%s\", but the network has no adapted dense layer of this name",
                         adapter->layers[l].name);
-  return adapter->count ? MICA_OK : mica__fail(MICA_E_NOT_FOUND, "the network has no dense layer to adapt");
+  return adapter->count ? MICA_OK
+                        : mica__fail(MICA_E_NOT_FOUND, "the network has no adapted dense layer; its hook must be "
+                                                       "mica_adapter_hook when it is built");
 }
 
 mica_status mica_adapter_freeze_base(const mica_adapter *adapter, mica_nn *nn) {

@@ -117,12 +117,15 @@ static mica_value keep_best(const mica_beam_search *s, mica_value logits, const 
 /* Reads V from the logits' shape. False, with an error in the graph, if the shape is wrong. */
 static bool take_logits(mica_beam_search *s, mica_value logits) {
   const mica_shape shape = mica_value_shape(logits);
+  char text[MICA_SHAPE_TEXT];
   if (mica_value_is_null(logits)) return false;
   const bool good = shape.rank == 2 && shape.dim[0] == s->hypotheses && shape.dim[1] > 0;
   const mica_beam_config *c = &s->config;
   if (!good)
     mica__graph_fail(logits.graph, MICA_E_SHAPE,
-                     "a beam's block must return logits of the shape (batch times beams, V), with V known");
+                     "the block of a beam search returned logits of shape %s, but the shape must be (%lld, V), batch "
+                     "times beams, with V known",
+                     mica_shape_format(shape, text), (long long)s->hypotheses);
   else if (c->begin >= shape.dim[1] || c->end >= shape.dim[1] || c->beams > shape.dim[1])
     mica__graph_fail(logits.graph, MICA_E_INVALID,
                      "begin (%d), end (%d) or beams (%lld) is too large for a vocabulary of %lld tokens", (int)c->begin,

@@ -19,9 +19,11 @@ static bool is_whole(const mica_nn *nn) { return mica__nn_ranks(nn) == 1; }
 
 int64_t mica__nn_share_of(mica_nn *nn, const char *what, int64_t count) {
   const int32_t ranks = mica__nn_ranks(nn);
+  const size_t length = *nn->prefix ? strlen(nn->prefix) - 1 : 0; /* without the dot at the end */
   if (count % ranks)
-    mica__graph_fail(nn->graph, MICA_E_INVALID, "%d ranks cannot divide %lld %s%s%s evenly", (int)ranks,
-                     (long long)count, what, *nn->prefix ? " of " : "", nn->prefix);
+    mica__graph_fail(nn->graph, MICA_E_INVALID,
+                     "%.*s%sthe number of %s is %lld, but must be a multiple of the number of ranks, %d", (int)length,
+                     nn->prefix, length ? ": " : "", what, (long long)count, (int)ranks);
   return count / ranks;
 }
 

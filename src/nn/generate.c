@@ -104,10 +104,13 @@ static mica_value build(mica_generator *g, phase *p, mica_value ids, mica_value 
                                .lengths = lengths};
   mica_value logits = c->block(p->nn, ids, &cache, c->block_config);
   mica_shape shape = mica_value_shape(logits);
+  char text[MICA_SHAPE_TEXT];
   if (mica_value_is_null(logits)) return logits;
   if (shape.rank != 2 || shape.dim[1] < 1)
     return mica__graph_fail(p->graph, MICA_E_SHAPE,
-                            "a generator's block must return logits of the shape (B, V), with V known");
+                            "a generator's block returned logits of shape %s, but the shape must be (batch, V), with V "
+                            "known",
+                            mica_shape_format(shape, text));
   g->vocabulary = shape.dim[1];
   mica_value count = mica_parameter(p->graph, STEP, MICA_I64, MICA_SCALAR);
   mica__sampler sampler = {.sampling = &c->sampling, .batch = c->batch, .step = count};

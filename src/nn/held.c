@@ -20,8 +20,8 @@ bool mica__nn_ask_held(mica_graph *graph, const mica_nn_config *config, const ch
     mica__graph_fail(graph, MICA_E_INVALID, "%s: %d is not a block type", name, (int)held->block);
   else if (columns % elements != 0)
     mica__graph_fail(graph, MICA_E_SHAPE,
-                     "%s: a row has %lld elements, but must be a multiple of a %s block, which has %lld", name,
-                     (long long)columns, mica_block_name(held->block), (long long)elements);
+                     "%s: the length of a row is %lld, but must be a multiple of %lld, the length of a %s block", name,
+                     (long long)columns, (long long)elements, mica_block_name(held->block));
   else if (config->tensor_ranks)
     mica__graph_fail(graph, MICA_E_UNSUPPORTED, "%s: weights in blocks cannot be divided between ranks", name);
   else

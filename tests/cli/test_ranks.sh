@@ -201,7 +201,8 @@ each="sh $(dirname "$0")/each_rank.sh"
   refused 2 "needs 4 ranks, but there are 2" -n 2 $train --data "$work/data.csv" --parallel data=2,pipe=2
   refused 2 "'pipes=2'" -n 2 $train --data "$work/data.csv" --parallel pipes=2
   refused 2 "64 per replica cannot be divided into 7" -n 2 $train --data "$work/data.csv" --parallel pipe=2,micro=7
-  refused 2 "3 ranks cannot divide 128 units evenly" -n 3 $train --data "$work/data.csv" --batch 48 --parallel tensor=3
+  refused 2 "the number of units is 128, but must be a multiple of the number of ranks, 3" -n 3 $train \
+    --data "$work/data.csv" --batch 48 --parallel tensor=3
   refused 2 "find-lr runs on one rank" -n 2 $train --data "$work/data.csv" --find-lr
 }
 

@@ -156,7 +156,7 @@ START_TEST(absent_operands_keep_their_numbers) {
     break;
   case 2:
     mica__graph_add_present(&op_gathered, (mica_value[]){x, x, none, none, none, none}, 6, &attrs);
-    expect_failure(MICA_E_INVALID, "gathered: 6 operands were given, but it takes at most 5", "", "");
+    expect_failure(MICA_E_INVALID, "gathered: the number of operands is 6, but must be at most 5", "", "");
     break;
   case 3: /* the attribute is the callee's to set */
     mica__graph_add(&op_gathered, (mica_value[]){x, x}, 2, &attrs);

@@ -209,7 +209,7 @@ START_TEST(forms_that_cannot_be_are_refused) {
           "a.weight: a weight must be held as f32, f16, bf16 or in blocks");
   refused((mica_nn_held){.dtype = (mica_dtype)99}, MICA_E_DTYPE, "a.weight");
   refused((mica_nn_held){.block = MICA_BLOCK_Q4_0}, MICA_E_SHAPE,
-          "a row has 48 elements, but must be a multiple of a q4_0 block, which has 32");
+          "the length of a row is 48, but must be a multiple of 32, the length of a q4_0 block");
   refused((mica_nn_held){.block = (mica_block)77}, MICA_E_INVALID, "77 is not a block type");
 }
 END_TEST
