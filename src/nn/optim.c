@@ -220,9 +220,10 @@ static mica_status find_weights(optimiser *o) {
     o->weights[o->count].divided = mica__is_divided(mica__nn_division(o->nn, i));
     o->weights[o->count++].info = *info;
   }
-  return o->count ? MICA_OK
-                  : mica__fail(MICA_E_STATE,
-                               "mica_optimize: the network has no weight to train: it has none, or all are frozen");
+  return o->count
+             ? MICA_OK
+             : mica__fail(MICA_E_STATE,
+                          "mica_optimize: there is nothing to train: the network has no weights, or all are frozen");
 }
 
 /* Keeps only the rank's own weights, and the sums of their gradients over ranks. */

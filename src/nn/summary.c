@@ -77,7 +77,7 @@ static mica_status write_summary(mica__text *text, const mica_nn *nn, const mica
 
 mica_status mica_nn_summary(const mica_nn *nn, char **out) {
   mica__text text = {0};
-  if (!nn || !out) return mica__fail(MICA_E_INVALID, "mica_nn_summary: a pointer is NULL");
+  if (!nn || !out) return mica__fail(MICA_E_INVALID, "mica_nn_summary: nn or text is NULL");
   mica__type *types = calloc((size_t)nn->graph->count + 1, sizeof *types);
   mica_status status = types ? mica__graph_single_types(nn->graph, types) : mica__fail_nomem("a summary");
   if (status == MICA_OK) status = write_summary(&text, nn, types);

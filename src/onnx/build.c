@@ -210,7 +210,8 @@ mica_status mica_onnx_build(const mica_onnx *model, mica_graph *graph, const mic
                             mica_onnx_parameter **parameters, size_t *parameter_count) {
   static const mica_onnx_build_config standard = {0};
   if (!model || !graph || (input_count && !inputs) || !outputs || !parameters || !parameter_count)
-    return mica__fail(MICA_E_INVALID, "mica_onnx_build: a pointer is NULL");
+    return mica__fail(MICA_E_INVALID,
+                      "mica_onnx_build: model, graph, inputs, outputs, parameters or parameter_count is NULL");
   building b = {.model = model, .external = {.folder = model->external.folder}, .config = config ? config : &standard};
   size_t needed = b.config->stop_at ? 1 : mica_onnx_output_count(model);
   if (output_count < needed)
@@ -357,7 +358,8 @@ static mica_status upload(const mica_onnx *model, mica_queue *queue, const char 
 }
 
 mica_status mica_onnx_load(const mica_onnx *model, mica_queue *queue, const char *file_name, mica_tensor *tensor) {
-  if (!model || !queue || !file_name || !tensor) return mica__fail(MICA_E_INVALID, "mica_onnx_load: a pointer is NULL");
+  if (!model || !queue || !file_name || !tensor)
+    return mica__fail(MICA_E_INVALID, "mica_onnx_load: model, queue, file_name or tensor is NULL");
   const Onnx__TensorProto *proto = find_weight(model, file_name);
   if (!proto) return mica__fail(MICA_E_NOT_FOUND, "%s has no weight '%.80s'", model->name, file_name);
   mica__external external = {.folder = model->external.folder};
@@ -373,7 +375,7 @@ mica_status mica_onnx_load(const mica_onnx *model, mica_queue *queue, const char
 mica_status mica_onnx_initial_read(const mica_onnx *model, size_t index, const char **name, mica_dtype *dtype,
                                    mica_shape *shape, void **data) {
   if (!model || !name || !dtype || !shape || !data)
-    return mica__fail(MICA_E_INVALID, "mica_onnx_initial_read: a pointer is NULL");
+    return mica__fail(MICA_E_INVALID, "mica_onnx_initial_read: model, name, dtype, shape or data is NULL");
   const Onnx__GraphProto *graph = model->proto->graph;
   *name = NULL;
   if (index >= graph->n_initializer) return MICA_OK;

@@ -115,7 +115,8 @@ static mica_status compare_outputs(mica_onnx_runner *runner, mica_queue *queue, 
 
 mica_status mica_onnx_check(mica_onnx_runner *runner, mica_queue *queue, const char *folder, double relative,
                             double absolute) {
-  if (!runner || !queue || !folder) return mica__fail(MICA_E_INVALID, "mica_onnx_check: a pointer is NULL");
+  if (!runner || !queue || !folder)
+    return mica__fail(MICA_E_INVALID, "mica_onnx_check: runner, queue or folder is NULL");
   const mica_onnx *model = mica_onnx_runner_model(runner);
   size_t inputs = mica_onnx_input_count(model), count = 0;
   tolerance t = {relative, absolute, 0, false};

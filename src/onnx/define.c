@@ -19,7 +19,8 @@ const mica__onnx_defined *mica__onnx_defined_find(const mica_onnx *model, const 
 
 mica_status mica_onnx_define(mica_onnx *model, const char *domain, const char *op, mica_onnx_define_fn *define,
                              void *user) {
-  if (!model || !domain || !op || !define) return mica__fail(MICA_E_INVALID, "mica_onnx_define: a pointer is NULL");
+  if (!model || !domain || !op || !define)
+    return mica__fail(MICA_E_INVALID, "mica_onnx_define: model, domain, op or define is NULL");
   bool used = false;
   for (size_t i = 0; i < model->operator_count; i++) {
     mica_onnx_operator *at = &model->operators[i];

@@ -106,7 +106,7 @@ static mica_status open_inside(const char *folder, const char *who, const char *
   walk w = {.who = who, .location = location, .at = {open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)}};
   struct stat about;
   int opened = -1;
-  if (w.at[0] < 0) return mica__fail(MICA_E_IO, "the model's folder '%s': %s", folder, strerror(errno));
+  if (w.at[0] < 0) return mica__fail(MICA_E_IO, "cannot open the model's folder '%s': %s", folder, strerror(errno));
   const char *rest = location;
   /* "./" is the folder itself. */
   while (!strncmp(rest, "./", 2)) rest += 2;

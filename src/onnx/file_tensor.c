@@ -23,7 +23,8 @@ static mica_status parse(const char *path, const unsigned char *content, size_t 
 }
 
 mica_status mica_onnx_tensor_read(const char *path, mica_dtype *dtype, mica_shape *shape, void **data) {
-  if (!path || !dtype || !shape || !data) return mica__fail(MICA_E_INVALID, "mica_onnx_tensor_read: a pointer is NULL");
+  if (!path || !dtype || !shape || !data)
+    return mica__fail(MICA_E_INVALID, "mica_onnx_tensor_read: path, dtype, shape or data is NULL");
   unsigned char *content = NULL;
   size_t size = 0;
   mica__onnx_tensor tensor = {0};

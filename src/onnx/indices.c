@@ -22,7 +22,7 @@ mica_status mica__lower_indices_check(const char *model, const mica__lower_indic
   int64_t i = first_outside(c, dtype, data, count);
   if (i == count) return MICA_OK;
   return mica__fail(MICA_E_INVALID,
-                    "%s: node '%.80s' (%.80s): element %lld of operand 1, '%.80s', is the index %.0f, outside of an "
+                    "%s: node '%.80s' (%.80s): element %lld of the input '%.80s' is the index %.0f, outside of an "
                     "axis of %lld elements",
                     model, c->node, c->op, (long long)i, c->operand, mica__element_get(dtype, data, i),
                     (long long)c->extents[i % c->columns]);
@@ -55,7 +55,7 @@ bool mica__lower_indices_within(mica__lowering *l, const mica__onnx_node *node, 
   int64_t count = mica__node_count(at), outside = first_outside(&c, at->type.dtype, at->data, count);
   if (outside == count) return true;
   mica__lower_fail(l, node, MICA_E_INVALID,
-                   "element %lld of operand 1, '%.80s', is the index %.0f, outside of an axis of %lld elements",
+                   "element %lld of the input '%.80s' is the index %.0f, outside of an axis of %lld elements",
                    (long long)outside, c.operand, mica__element_get(at->type.dtype, at->data, outside),
                    (long long)c.extents[outside % columns]);
   return false;

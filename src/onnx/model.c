@@ -157,7 +157,7 @@ static mica_status open_named(const char *name, char *folder, const void *data, 
 }
 
 mica_status mica_onnx_open(const char *path, mica_onnx **model) {
-  if (!path || !model) return mica__fail(MICA_E_INVALID, "mica_onnx_open: a pointer is NULL");
+  if (!path || !model) return mica__fail(MICA_E_INVALID, "mica_onnx_open: path or model is NULL");
   const unsigned char *data = NULL;
   size_t bytes = 0;
   MICA_TRY(mica__file_map_signed(path, &data, &bytes));
@@ -175,7 +175,7 @@ mica_status mica_onnx_open(const char *path, mica_onnx **model) {
 
 mica_status mica_onnx_open_memory(const char *name, const void *data, size_t bytes, mica_onnx **model) {
   if (!name || (!data && bytes) || !model)
-    return mica__fail(MICA_E_INVALID, "mica_onnx_open_memory: a pointer is NULL");
+    return mica__fail(MICA_E_INVALID, "mica_onnx_open_memory: name, data or model is NULL");
   return open_named(name, NULL, bytes ? data : "", bytes, model);
 }
 

@@ -12,17 +12,18 @@ mica_value mica__lower_operand(mica__lowering *l, const mica__onnx_node *node, i
     bool moves = false;
     if (!value.graph || !mica__lower_texts(l, node, k) || mica__onnx_takes_texts(node, k, &moves)) return value;
     mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                     "operand %d, '%.80s', holds texts, but the operator does not take texts", (int)k, node->inputs[k]);
+                     "the input '%.80s' holds strings, which Mica does not support for this operator", node->inputs[k]);
     return (mica_value){0};
   }
-  mica__lower_fail(l, node, MICA_E_FORMAT, "operand %d is absent", (int)k);
+  mica__lower_fail(l, node, MICA_E_FORMAT, "the operator needs input %d (from 0), but the node lacks it", (int)k);
   return (mica_value){0};
 }
 
 mica_value mica__lower_step(mica__lowering *l, const mica__onnx_node *node) {
   if (l->status != MICA_OK || l->demands) return (mica_value){0};
   if (!l->trace)
-    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "it draws random numbers; run the model by mica_onnx_run");
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                     "it draws random numbers, which mica_onnx_build does not support; use mica_onnx_run");
   else if (!l->step.graph)
     l->step = mica_input(l->graph, "random step #", MICA_I64, MICA_SCALAR);
   return l->step;
@@ -82,7 +83,8 @@ void mica__lower_result(mica__lowering *l, const mica__onnx_node *node, int32_t 
   mica__lower_pass_graph_error(l, node);
   if (l->status != MICA_OK || l->demands || !mica__lower_wants(node, k)) return;
   if (!value.graph) {
-    mica__lower_fail(l, node, MICA_E_FORMAT, "result %d cannot be made: an operand is absent", (int)k);
+    mica__lower_fail(l, node, MICA_E_FORMAT, "output %d (from 0) cannot be computed, because the node lacks an input",
+                     (int)k);
     return;
   }
   value = mica__lower_fold(l, value);

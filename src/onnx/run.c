@@ -31,7 +31,8 @@ static mica_status fill(mica_onnx_runner *r) {
 
 mica_status mica_onnx_runner_create(mica_engine *engine, mica_onnx *model, const mica_onnx_runner_config *config,
                                     mica_onnx_runner **out) {
-  if (!engine || !model || !out) return mica__fail(MICA_E_INVALID, "mica_onnx_runner_create: a pointer is NULL");
+  if (!engine || !model || !out)
+    return mica__fail(MICA_E_INVALID, "mica_onnx_runner_create: engine, model or runner is NULL");
   MICA_TRY(mica__onnx_check_operators(model));
   MICA_TRY(mica__onnx_check_attributes(model));
   mica_onnx_runner *r = calloc(1, sizeof *r);
@@ -233,7 +234,8 @@ static mica_status run_once(mica_onnx_runner *r, mica_queue *queue, bool *again)
 }
 
 mica_status mica_onnx_run(mica_onnx_runner *r, mica_queue *queue, const mica_onnx_feed *feeds, size_t feed_count) {
-  if (!r || !queue || (feed_count && !feeds)) return mica__fail(MICA_E_INVALID, "mica_onnx_run: a pointer is NULL");
+  if (!r || !queue || (feed_count && !feeds))
+    return mica__fail(MICA_E_INVALID, "mica_onnx_run: runner, queue or feeds is NULL");
   MICA_TRY(take_feeds(r, feeds, feed_count));
   for (bool again = true; again;) MICA_TRY(run_once(r, queue, &again));
   return MICA_OK;
@@ -247,7 +249,8 @@ const mica_tensor *mica_onnx_output(const mica_onnx_runner *r, size_t index) {
 
 mica_status mica_onnx_bind_output(mica_onnx_runner *r, size_t index, mica_tensor *tensor) {
   if (!r || index >= r->output_count)
-    return mica__fail(MICA_E_INVALID, "mica_onnx_bind_output: the runner is NULL, or there is no output %zu", index);
+    return mica__fail(MICA_E_INVALID, "mica_onnx_bind_output: runner is NULL, or there is no output %zu (from 0)",
+                      index);
   if (tensor && mica_tensor_engine(tensor) != r->engine)
     return mica__fail(MICA_E_INVALID, "mica_onnx_bind_output: the tensor belongs to another engine");
   if (tensor && !mica_tensor_is_contiguous(tensor))
@@ -276,7 +279,7 @@ mica_onnx_cut mica_onnx_cut_at(const mica_onnx_runner *r, size_t index) {
 }
 
 mica_status mica_onnx_runner_describe(const mica_onnx_runner *r, mica_onnx_report *report) {
-  if (!r || !report) return mica__fail(MICA_E_INVALID, "mica_onnx_runner_describe: a pointer is NULL");
+  if (!r || !report) return mica__fail(MICA_E_INVALID, "mica_onnx_runner_describe: runner or report is NULL");
   const mica__flow_program *now = r->function->current;
   if (!now) return mica__fail(MICA_E_STATE, "mica_onnx_runner_describe: %s has not run", r->model->name);
   *report = (mica_onnx_report){

@@ -148,7 +148,7 @@ printf '\010\010B\004\012\000\020\021' >>"$work/gather.onnx"
 header="{'descr': '<i8', 'fortran_order': False, 'shape': (1,), }"
 npy '\011\000\000\000\000\000\000\000' >"$work/nine.npy"
 run run "$work/gather.onnx" --input "i=$work/nine.npy"
-ends 1 '' "mica run: *(Gather): element 0 of operand 1, 'i', is the index 9, outside of an axis of 4 elements"
+ends 1 '' "mica run: *(Gather): element 0 of the input 'i' is the index 9, outside of an axis of 4 elements"
 
 # --- files that nobody should trust ---
 

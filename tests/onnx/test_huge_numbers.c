@@ -104,8 +104,8 @@ static const wrong cases[] = {
     {17, "OneHot n m x > y", "the number of positions is 1073741824, but must be known and 0 to 16777216", .x = LIST(2),
      .n = LIST(0, 1), .m = LIST(P(30))},
     {21, "QuantizeLinear x x > y", "blocks", .x = LIST(2, 2), .number_name = "block_size", .number = IMMENSE},
-    {17, "LinearAttention x x x > y", "operand 4 is absent", .x = LIST(1, 2, 4), .number_name = "kv_num_heads",
-     .number = 2},
+    {17, "LinearAttention x x x > y", "needs input 4 (from 0), but the node lacks it", .x = LIST(1, 2, 4),
+     .number_name = "kv_num_heads", .number = 2},
     {17, "LinearAttention x x x m > y", "add(", .x = LIST(2, 2, 4), .m = LIST(2, 5, 7), .number_name = "kv_num_heads",
      .number = 2, .text_name = "update_rule", .text = "linear"},
 };

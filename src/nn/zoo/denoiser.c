@@ -182,10 +182,12 @@ static bool complete(mica_value x, mica_denoiser_config *c) {
   if (c->width < 2 || c->width > MICA_DENOISER_WIDEST || c->width % 2 || c->blocks < 1 || c->blocks > MOST_BLOCKS ||
       c->classes < 0 || c->groups < 0 || c->head < 0 || c->depth < 0 || c->depth > MOST_DEPTH ||
       !(c->dropout >= 0 && c->dropout < 1)) {
-    mica__graph_fail(x.graph, MICA_E_INVALID,
-                     "denoiser: width must be even and 2 to %d, blocks 1 to %d, depth 0 to %d, dropout 0 to below 1, "
-                     "others 0 or above",
-                     MICA_DENOISER_WIDEST, MOST_BLOCKS, MOST_DEPTH);
+    mica__graph_fail(
+        x.graph, MICA_E_INVALID,
+        "denoiser: width (%lld) must be even and 2 to %d, blocks (%lld) 1 to %d, depth (%lld) 0 to %d, dropout "
+        "(%g) at least 0 and below 1, and classes, groups and head 0 or above",
+        (long long)c->width, MICA_DENOISER_WIDEST, (long long)c->blocks, MOST_BLOCKS, (long long)c->depth, MOST_DEPTH,
+        (double)c->dropout);
     return false;
   }
   if (!c->depth) c->depth = usual_depth(s.dim[2], s.dim[3]);

@@ -130,7 +130,7 @@ static mica_status build(mica_engine *engine, const mica_model_config *c, mica_m
 
 mica_status mica_model_create(mica_engine *engine, const char *name, const mica_model_config *config,
                               mica_model **out) {
-  if (!engine || !name || !out) return mica__fail(MICA_E_INVALID, "mica_model_create: a pointer is NULL");
+  if (!engine || !name || !out) return mica__fail(MICA_E_INVALID, "mica_model_create: engine, name or model is NULL");
   mica_model_config c = config ? *config : (mica_model_config){0};
   int32_t found = 0;
   MICA_TRY(mica__name_find("model", name, names, ENTRIES, &found));
