@@ -128,8 +128,10 @@ static bool uses(const mica_item *item) {
 }
 
 mica_status mica_report_add(mica_report *report, const mica_item *item) {
-  if (!report || !item || !item->name || !*item->name || !report->count)
-    return mica__fail(MICA_E_INVALID, "mica_report_add: there is no section, no item or no name");
+  if (!report || !item) return mica__fail(MICA_E_INVALID, "mica_report_add: a pointer is NULL");
+  if (!item->name || !*item->name) return mica__fail(MICA_E_INVALID, "mica_report_add: the item has no name");
+  if (!report->count)
+    return mica__fail(MICA_E_INVALID, "mica_report_add: the report has no section; call mica_report_begin first");
   if (!uses(item))
     return mica__fail(MICA_E_INVALID,
                       "mica_report_add: '%s' does not have the content, columns and shape that its kind needs",
@@ -137,7 +139,8 @@ mica_status mica_report_add(mica_report *report, const mica_item *item) {
   section *last = &report->sections[report->count - 1];
   const size_t cells = item->rows * item->columns;
   if (item->columns && cells / item->columns != item->rows)
-    return mica__fail(MICA_E_OVERFLOW, "mica_report_add: '%s' is too large", item->name);
+    return mica__fail(MICA_E_OVERFLOW, "mica_report_add: '%s' has too many cells (%zu x %zu)", item->name, item->rows,
+                      item->columns);
   mica_item *items = grown(last->items, last->count, sizeof *items), copy = *item;
   if (!items) return mica__fail_nomem("a report");
   last->items = items;

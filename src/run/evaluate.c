@@ -200,8 +200,9 @@ mica_status mica_run_evaluate(mica_run *run, const char *path, mica_part part, m
 }
 
 mica_status mica__run_evaluate(mica_run *run, const char *path, mica_part part, mica_metrics *metrics) {
-  if (!run || !metrics || part < MICA_PART_TRAIN || part > MICA_PART_TEST)
-    return mica__fail(MICA_E_INVALID, "mica_run_evaluate: a pointer is NULL, or the part is unknown");
+  if (!run || !metrics) return mica__fail(MICA_E_INVALID, "mica_run_evaluate: a pointer is NULL");
+  if (part < MICA_PART_TRAIN || part > MICA_PART_TEST)
+    return mica__fail(MICA_E_INVALID, "mica_run_evaluate: %d is not a mica_part", (int)part);
   if (!run->trainer)
     return mica__fail(MICA_E_UNSUPPORTED, "%s is a model in ONNX, which can only predict; name the folder of a run",
                       run->folder);

@@ -40,7 +40,7 @@ mica_status mica__run_lock(mica_run *run) {
     return status;
   }
   close(folder);
-  return mica__fail(MICA_E_STATE, "another process is training in %s", run->folder);
+  return mica__fail(MICA_E_STATE, "another run is training in %s", run->folder);
 }
 
 void mica__run_unlock(mica_run *run) {

@@ -416,8 +416,8 @@ static mica_status say_taken(mica_run *run, const char *path, const fit *f) {
   if (!f->taken && !divided) {
     mica__text names = {0};
     mica__nn_list_weights(mica_trainer_network(run->trainer), &names);
-    mica__fail(MICA_E_FORMAT, "init: no tensor of %s fits the network %s by name and shape; it has %s", path, model,
-               names.data ? names.data : "none");
+    mica__fail(MICA_E_FORMAT, "init: no tensor of %s fits the network %s by name and shape; the network has %s", path,
+               model, names.data ? names.data : "none");
     mica__text_free(&names);
     return MICA_E_FORMAT;
   }

@@ -152,7 +152,7 @@ static mica_status go_on(mica_run *run) {
   if ((double)done < asked || (!run->settings->changed && asked == run->settings->epochs_before)) return MICA_OK;
   if (!run->settings->changed && run->settings->epochs_before > (double)done) return mica__run_end_early(run, done);
   return mica__fail(MICA_E_STATE,
-                    "nothing is left to do: %lld epochs are done and %g were asked for; to train on%s%s, ask for more "
+                    "nothing is left to do (epochs done: %lld, asked for: %g); to train on%s%s, ask for more "
                     "than %lld with --epochs, or begin a new run with these weights: --init %s --out NEW",
                     done, asked, run->settings->changed ? " with another " : "",
                     run->settings->changed ? run->settings->changed : "", done, run->folder);
@@ -405,7 +405,7 @@ mica_status mica_run_predict(mica_run *run, const mica_run_input *input, mica_re
   run->evaluation->unread = 0;
   mica_status status = predict(run, input, prediction);
   if (status == MICA_OK && run->evaluation->unread && !mica_report_count(prediction))
-    status = mica__fail(MICA_E_FORMAT, "none of the %zu files can be read", run->evaluation->unread);
+    status = mica__fail(MICA_E_FORMAT, "no file can be read (files: %zu)", run->evaluation->unread);
   if (status == MICA_OK) status = mica__run_take(input, prediction);
   if (status == MICA_OK)
     *out = prediction;

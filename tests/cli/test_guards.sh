@@ -26,7 +26,7 @@ train --epochs 1000000 --out "$work/long" >"$work/long.out" 2>&1 &
 first=$!
 await "$work/long/last.safetensors"
 run train --resume --out "$work/long"
-ends 1 '' "mica train: another process is training in $work/long"
+ends 1 '' "mica train: another run is training in $work/long"
 kill -HUP $first
 wait $first
 [ $? -ge 128 ] || fault 'SIGHUP is no signal to it'

@@ -81,7 +81,7 @@ renamed 's/weight/other_/g; s/bias/ibas/g; s/bn2.other_/bn2.weight/'
 run train --data "$data" --epochs 1 --init "$work/renamed.safetensors" --out "$work/none"
 ends 1 '' '*is of another network: 1 of 11 weights of convnet fit by name and shape, and half of them must (*--model'
 run train --data "$data" --epochs 1 --init "$work/conv" --model mlp --out "$work/none"
-ends 1 '' '*conv/model.safetensors fits the network mlp by name and shape; it has fc1.weight*'
+ends 1 '' '*conv/model.safetensors fits the network mlp by name and shape; the network has fc1.weight*'
 [ ! -e "$work/none" ] || fault 'a folder for nothing'
 
 # Each class validates with its share, whatever the seed; a run that began without regard to classes goes on so.
@@ -161,7 +161,7 @@ holds predictions.13.prediction light
 run predict --model "$folder" "$data/VALID/dark/3.png"
 ends 1 '' '*3.png is neither PNG nor JPEG'
 run predict --model "$folder" "$data/VALID/dark/3.png" "$data/VALID/light/5.png"
-ends 1 '' '*3.png*5.png*none of the 2 files can be read'
+ends 1 '' '*3.png*5.png*no file can be read (files: 2)'
 # A network is tested on all samples or on none: all damaged ones are named. So it is for samples of data.
 damaged=$work/damaged
 mkdir -p "$damaged/test/dark" "$damaged/test/light" "$damaged/train/dark"

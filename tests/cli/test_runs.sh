@@ -117,10 +117,10 @@ sum=$(cksum <"$work/mine/config.json")
 for words in '--lr 0.5' '--patience 3'; do
   # shellcheck disable=SC2086
   run train --resume --out "$work/mine" $words
-  ends 1 '' '*nothing is left to do: 2 epochs are done and 2 were asked for; to train on*more than 2 with --epochs, *'
+  ends 1 '' '*nothing is left to do (epochs done: 2, asked for: 2); to train on*more than 2 with --epochs, *'
 done
 run train --resume --out "$work/mine" --epochs 1
-ends 1 '' '*nothing is left to do: 2 epochs are done and 1 were asked for*'
+ends 1 '' '*nothing is left to do (epochs done: 2, asked for: 1)*'
 run train --resume --out "$work/mine" --epochs 2
 ends 0 '*' ''
 [ "$(cksum <"$work/mine/config.json")" = "$sum" ] || fault 'config.json is another'

@@ -40,8 +40,8 @@ mica_value mica_spec_augment(mica_value x, mica_value step, const mica_spec_augm
                               mica_shape_format(shape, text));
   if (counts[0] > MOST_MASKS || counts[1] > MOST_MASKS)
     return mica__builder_fail("spec_augment", x, MICA_E_INVALID,
-                              "%lld and %lld ranges are to be masked, but each may be at most %d", (long long)counts[0],
-                              (long long)counts[1], MOST_MASKS);
+                              "frequency_masks (%lld) and time_masks (%lld) may each be at most %d",
+                              (long long)counts[0], (long long)counts[1], MOST_MASKS);
   mica_value wide = mica_cast(x, MICA_F32), row = mica_slice(wide, 1, 0, 1, 1);
   const int64_t zero[] = {0};
   mica_value like = mica_gather(row, mica_constant(x.graph, MICA_I64, MICA_SHAPE(1), zero), 2);

@@ -45,7 +45,8 @@ mica_value mica_deltas(mica_value x, int64_t width, int32_t order, mica_delta_st
   } else {
     const int64_t edges[] = {0, width / 2};
     if (shape.dim[2] == MICA_DYNAMIC || shape.dim[2] < width)
-      return mica__builder_fail("deltas", x, MICA_E_SHAPE, "x is %s, but must have at least width (%lld) frames",
+      return mica__builder_fail("deltas", x, MICA_E_SHAPE,
+                                "x is %s, but must have a known number of frames, at least width (%lld)",
                                 mica_shape_format(shape, text), (long long)width);
     weights_of(width, order, weights);
     rows = mica_pad(weighted(rows, width, weights, MICA_SIGNAL_PAD_NONE), edges, edges, MICA_PAD_MODE_EDGE, 0);

@@ -39,7 +39,7 @@ static mica_status frame_count(const mica__frames_attrs *how, mica_shape x, int6
     return mica__fail(MICA_E_SHAPE, "x has %lld samples per signal, but may have at most 2^29 - 1", (long long)t);
   if (how->how == MICA_SIGNAL_PAD_REFLECT && (how->pad >= t || how->more >= t))
     return mica__fail(MICA_E_SHAPE,
-                      "a signal of %lld samples cannot be continued by %lld mirrored ones; it must be longer",
+                      "a signal of %lld samples cannot be padded with %lld reflected samples; it must be longer",
                       (long long)t, (long long)(how->pad > how->more ? how->pad : how->more));
   if (t + how->pad + how->more < how->length || t < 1)
     return mica__fail(MICA_E_SHAPE, "%lld samples are too few for a frame of %lld", (long long)t,
@@ -69,9 +69,8 @@ static mica_status infer_overlap_add(const mica__type *inputs, int32_t input_cou
   MICA_TRY(check_attrs(how));
   MICA_TRY(frame_count(how, like, &count));
   if (x.rank != 3 || !agree(x.dim[0], like.dim[0]) || !agree(x.dim[1], count) || x.dim[2] != how->length)
-    return mica__fail(MICA_E_SHAPE,
-                      "x %s does not have the frames of signals %s, each %lld samples long, with a hop of %lld",
-                      mica_shape_format(x, a), mica_shape_format(like, b), (long long)how->length, (long long)how->hop);
+    return mica__fail(MICA_E_SHAPE, "x is %s, but must hold frames of %lld samples, with a hop of %lld, for signals %s",
+                      mica_shape_format(x, a), (long long)how->length, (long long)how->hop, mica_shape_format(like, b));
   *out = (mica__type){inputs[0].dtype, like};
   return MICA_OK;
 }

@@ -12,7 +12,7 @@
 #define MOST_RADIX 61
 
 mica_value mica__signal_matrix(const char *op, mica_value like, const double *values, int64_t rows, int64_t columns) {
-  if (!values) return mica__builder_fail(op, like, MICA_E_NOMEM, "there is not enough memory for a Fourier transform");
+  if (!values) return mica__builder_fail(op, like, MICA_E_NOMEM, "there is not enough memory for a table of numbers");
   mica_value matrix = mica_constant(like.graph, MICA_F64, MICA_SHAPE(rows, columns), values);
   return mica_cast(matrix, mica_value_dtype(like));
 }

@@ -288,9 +288,11 @@ mica_status mica__sort_order(const mica__exec *exec, const mica_tensor *x, mica_
   size_t bytes = mica_dtype_size(mica_tensor_dtype(x));
   problem p = {.s = {.exec = exec, .r = r, .kind = kind, .extent = extent}, .x = x, .order = order};
   bool index = kind == MICA__ORDER_INDEX;
-  if (r.n > INT32_MAX / 2 || (index && extent > INT32_MAX - 1))
-    return mica__fail(MICA_E_OVERFLOW, "sort: rows of %lld elements, or indices up to %lld, are too large for 32 bits",
-                      (long long)r.n, (long long)extent);
+  if (r.n > INT32_MAX / 2)
+    return mica__fail(MICA_E_OVERFLOW, "sort: rows have %lld elements, but may have at most %d", (long long)r.n,
+                      INT32_MAX / 2);
+  if (index && extent > INT32_MAX - 1)
+    return mica__fail(MICA_E_OVERFLOW, "sort: indices of %lld elements do not fit 32 bits", (long long)extent);
   p.s.bits = index ? bits_below(extent + 1) : (int32_t)bytes * 8;
   p.s.key_bytes = p.s.bits > 32 ? 8 : 4;
   return mica__exec_choose(exec, impls, &p, "sort");
