@@ -72,7 +72,7 @@ void mica__collective_ends(const mica_communicator *c, mica_status failed) {
 static mica_status infer_all_reduce(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   const mica__all_reduce_attrs *how = attrs;
   int64_t count = 0;
-  if (!how->communicator) return mica__fail(MICA_E_INVALID, "there is no communicator");
+  if (!how->communicator) return mica__fail(MICA_E_INVALID, "the communicator is NULL");
   MICA_TRY(mica__collective_row(inputs, input_count, &count));
   *out = (mica__type){MICA_F32, MICA_SHAPE(count)};
   return MICA_OK;
@@ -129,8 +129,11 @@ void mica__all_reduce(const mica_value *x, int32_t count, const mica_communicato
 bool mica__channel_refused(const char *op, mica_value x, const mica_communicator *communicator, int32_t channel,
                            int32_t count) {
   if (!x.graph || (communicator && channel >= 0 && channel <= MICA__CHANNEL_NORMS - count)) return false;
-  mica__builder_fail(op, x, MICA_E_INVALID, "the communicator is NULL, or channel %d is not from 0 to %d", (int)channel,
-                     (int)(MICA__CHANNEL_NORMS - count));
+  if (!communicator)
+    mica__builder_fail(op, x, MICA_E_INVALID, "the communicator is NULL");
+  else
+    mica__builder_fail(op, x, MICA_E_INVALID, "channel is %d, but must be from 0 to %d", (int)channel,
+                       (int)(MICA__CHANNEL_NORMS - count));
   return true;
 }
 
@@ -148,7 +151,7 @@ mica_value mica_all_reduce(mica_value x, mica_communicator *communicator, int32_
 static mica_status infer_sum(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
   const mica__all_reduce_attrs *how = attrs;
-  if (!how->communicator) return mica__fail(MICA_E_INVALID, "there is no communicator");
+  if (!how->communicator) return mica__fail(MICA_E_INVALID, "the communicator is NULL");
   if (inputs[0].dtype != MICA_F32)
     return mica__fail(MICA_E_DTYPE, "the operand is %s, but must be f32", mica_dtype_name(inputs[0].dtype));
   *out = inputs[0];
@@ -192,7 +195,7 @@ mica_value mica_parallel_leave(mica_value x, mica_communicator *communicator, in
 static mica_status infer_enter(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
   const mica__all_reduce_attrs *how = attrs;
-  if (!how->communicator) return mica__fail(MICA_E_INVALID, "there is no communicator");
+  if (!how->communicator) return mica__fail(MICA_E_INVALID, "the communicator is NULL");
   *out = inputs[0];
   return MICA_OK;
 }

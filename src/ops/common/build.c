@@ -121,7 +121,9 @@ mica_value mica__drop_axis(mica_value value, int32_t axis) {
 mica_value mica__insert_axis(mica_value value, int32_t axis) {
   mica_shape from = mica_value_shape(value), to = {.rank = from.rank + 1};
   if (to.rank > MICA_MAX_RANK)
-    return mica__graph_fail(value.graph, MICA_E_SHAPE, "the tensor has more than %d dimensions", MICA_MAX_RANK);
+    return mica__graph_fail(value.graph, MICA_E_SHAPE,
+                            "the result would have %d dimensions, but a tensor has at most %d", (int)to.rank,
+                            MICA_MAX_RANK);
   for (int32_t i = 0; i < to.rank; i++) to.dim[i] = i == axis ? 1 : MICA__COPY_DIM(i < axis ? i : i - 1);
   return mica_reshape(value, to);
 }

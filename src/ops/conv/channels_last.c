@@ -108,10 +108,11 @@ static mica_status imagine(mica_engine *engine, const mica__type *type, bool las
   mica_buffer *buffer = NULL;
   mica_tensor *whole = NULL;
   mica__type own = *type;
+  char text[MICA_SHAPE_TEXT];
   if (last) MICA_TRY(mica__op_infer(&mica__op_channels_last, type, 1, NULL, &own));
   MICA_TRY(mica_shape_count(own.shape, &bytes));
   if (!mica__mul_i64(bytes, (int64_t)mica_dtype_size(own.dtype), &bytes))
-    return mica__fail(MICA_E_OVERFLOW, "a tensor is too large");
+    return mica__fail(MICA_E_OVERFLOW, "a tensor of %s has 2^63 bytes or more", mica_shape_format(own.shape, text));
   MICA_TRY(mica__placeholder_create(engine, (size_t)bytes, &buffer));
   mica_status status = mica_tensor_wrap(buffer, 0, own.dtype, own.shape, last ? &whole : tensor);
   if (status == MICA_OK && last) status = mica__conv_view_last(whole, type->shape.dim[1], tensor);

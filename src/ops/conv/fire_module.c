@@ -67,6 +67,7 @@ static mica_status dims_of(mica_shape x, mica_shape w1, mica_shape w2, mica_shap
 
 mica_status mica__fire_of(const mica__type *types, int32_t count, double low, double high, mica__fire *m) {
   static const int weights[] = {W1, W2, W3};
+  char text[MICA_SHAPE_TEXT];
   for (int32_t i = 0; i < count; i++)
     if (mica__shape_is_open(types[i].shape))
       return mica__fail(MICA_E_SHAPE, "operand %d has an open dimension, but must have a known shape", (int)i);
@@ -77,11 +78,13 @@ mica_status mica__fire_of(const mica__type *types, int32_t count, double low, do
     int64_t biases = 0;
     MICA_TRY(mica_shape_count(types[weights[i] + 1].shape, &biases));
     if (w.rank != 4 || w.dim[2] != w.dim[3] || w.dim[2] % 2 == 0 || (i == 0 && w.dim[2] != 1))
-      return mica__fail(MICA_E_SHAPE, "filters %d must be square with an odd side, and filters 1 have the side 1",
-                        i + 1);
+      return mica__fail(
+          MICA_E_SHAPE,
+          "filters %d are %s, but must be (k, c, side, side) with an odd side, or the side 1 for filters 1", i + 1,
+          mica_shape_format(w, text));
     if (biases != w.dim[0])
-      return mica__fail(MICA_E_SHAPE, "there are %lld biases for %lld filters, but must be as many", (long long)biases,
-                        (long long)w.dim[0]);
+      return mica__fail(MICA_E_SHAPE, "there are %lld biases but %lld filters; the numbers must be equal",
+                        (long long)biases, (long long)w.dim[0]);
   }
   *m = (mica__fire){.low = low, .high = high, .window = {.size = {1, 1}, .stride = {1, 1}, .dilation = {1, 1, 1}}};
   MICA_TRY(dims_of(types[X].shape, types[W1].shape, types[W2].shape, types[W3].shape, m));

@@ -85,6 +85,9 @@ static mica_status infer_conv(const mica__type *inputs, int32_t input_count, voi
   for (int32_t i = 2; i < x.rank; i++) {
     int64_t extent = dims.out[i + 3 - x.rank];
     char tx[MICA_SHAPE_TEXT], tw[MICA_SHAPE_TEXT];
+    if (w.dim[i] == 0)
+      return mica__fail(MICA_E_SHAPE, "filters %s must have at least one element along axis %d",
+                        mica_shape_format(w, tw), (int)i);
     if (extent == 0)
       return mica__fail(MICA_E_SHAPE, "filters %s are larger than padded images %s", mica_shape_format(w, tw),
                         mica_shape_format(x, tx));

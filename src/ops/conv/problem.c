@@ -205,7 +205,8 @@ static mica_status set_result(const mica_conv_epilogue *epilogue, mica__conv *co
   conv->columns = filter ? d->c * taps : forward ? pixels : inputs;
   conv->depth = filter ? d->n * pixels : forward ? d->c * taps : d->k * taps;
   if (conv->rows > MAX_RESULT || conv->columns > MAX_RESULT || d->n > MAX_RESULT)
-    return mica__fail(MICA_E_OVERFLOW, "conv: the batch, an image or a filter is too large: none may exceed %lld",
+    return mica__fail(MICA_E_OVERFLOW,
+                      "conv: the batch, the channels, the pixels of an image or the numbers of a filter exceed %lld",
                       (long long)MAX_RESULT);
   mica__matrix matrix = {.tensor = result, .row = conv->columns, .col = 1};
   if (!filter) matrix.batch = conv->rows * conv->columns;

@@ -128,8 +128,11 @@ static bool prepare_popular(draw *d) {
   if (!memory)
     mica__graph_fail_with(d->step.graph, mica__fail_nomem("negative samples"));
   else if (!good)
-    mica__builder_fail("negative_samples", d->step, MICA_E_INVALID,
-                       "each popularity must be a finite number of 0 or more, and at least one must be above 0");
+    mica__builder_fail(
+        "negative_samples", d->step, MICA_E_INVALID,
+        "each popularity from index %lld on must be a finite number of 0 or more, and at least one of them "
+        "above 0",
+        (long long)d->c->first);
   if (good) {
     for (int64_t i = 0; i < d->c->count; i++) {
       const double share = i < d->c->first ? 0 : shares[i - d->c->first] / (double)ids;
@@ -152,11 +155,15 @@ static bool prepare_popular(draw *d) {
 static bool prepare(draw *d, const char *op, mica_value x) {
   const mica_negative_config *c = d->c;
   if (mica_value_is_null(d->step) || mica_value_is_null(x)) return false;
-  if (!c || c->first < 0 || c->count - c->first < 2 || c->count > MOST_IDS || c->samples < 1) {
-    mica__builder_fail(
-        op, x, MICA_E_INVALID,
-        "negatives must be drawn from 2 or more ids, first at least 0, count at most %d and samples at least 1",
-        MOST_IDS);
+  if (!c) {
+    mica__builder_fail(op, x, MICA_E_INVALID, "the config is NULL");
+    return false;
+  }
+  if (c->first < 0 || c->count - c->first < 2 || c->count > MOST_IDS || c->samples < 1) {
+    mica__builder_fail(op, x, MICA_E_INVALID,
+                       "first (%lld) must be at least 0, count (%lld) at least first + 2 and at most %d, and samples "
+                       "(%lld) at least 1",
+                       (long long)c->first, (long long)c->count, MOST_IDS, (long long)c->samples);
     return false;
   }
   return !c->popularity || prepare_popular(d);

@@ -14,9 +14,14 @@ void mica_split(mica_value x, int32_t axis, const int64_t *sizes, size_t count, 
   }
   for (size_t i = 0; i < count; i++) {
     int64_t end = 0;
-    if (sizes[i] < 0 || __builtin_add_overflow(begin, sizes[i], &end)) {
-      begin = sizes[i] < 0 ? INT64_MIN : INT64_MAX; /* a number that no extent equals */
-      break;
+    if (sizes[i] < 0) {
+      mica__builder_fail("split", x, MICA_E_SHAPE, "size %zu is %lld, but must not be negative", i,
+                         (long long)sizes[i]);
+      return;
+    }
+    if (__builtin_add_overflow(begin, sizes[i], &end)) {
+      mica__builder_fail("split", x, MICA_E_SHAPE, "the sizes of the parts add up to 2^63 or more");
+      return;
     }
     parts[i] = mica_slice(x, (int32_t)k, begin, end, 1);
     begin = end;
@@ -101,7 +106,7 @@ static mica_value continued(mica_value x, int32_t axis, int64_t count, bool befo
     return mica__builder_fail(
         "pad", x, MICA_E_SHAPE,
         "padding of %lld elements is too long for axis %d, which has %lld and may get %lld in this mode",
-        (long long)count, (int)axis, (long long)n, (long long)most);
+        (long long)count, (int)axis, (long long)n, (long long)(most > 0 ? most : 0));
   if (mode == MICA_PAD_MODE_REFLECT)
     return before ? mica_slice(x, axis, count, 0, -1)
                   : mica_slice(x, axis, n - 2, count < n - 1 ? n - 2 - count : MICA_END, -1);

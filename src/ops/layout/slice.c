@@ -324,7 +324,7 @@ const mica__op mica__op_concat = {.name = "concat",
 
 mica_value mica_concat(const mica_value *values, size_t count, int32_t axis) {
   if (count == 0 || !values) {
-    (void)mica__fail(MICA_E_INVALID, "concat: there are no operands");
+    (void)mica__fail(MICA_E_INVALID, "concat: %s", values ? "there are no operands" : "values is NULL");
     return (mica_value){0};
   }
   if (count == 1) return values[0];
