@@ -34,7 +34,7 @@ case $out in *'"a fine film ."'*) ;; *) fault "$out" ;; esac
 run predict --model "$model" a.txt
 ends 2 '' '*published model*--text*'
 run predict --model "$model" --csv x.csv --text film
-ends 2 '' '*takes --text, --top, --json and --device*'
+ends 2 '' '*takes only texts, --top, --json and --device*'
 run predict --model "$model" - </dev/null
 ends 1 '' '*empty*'
 printf '\n\n' >"$work/lines"

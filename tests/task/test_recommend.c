@@ -192,7 +192,7 @@ END_TEST
 START_TEST(features_refused) {
   static const char *const wrong[][2] = {
       {"", "f.csv is empty"},
-      {"item,title,x\na,A\n", "line 2 has 2 columns: the column 'x' is missing"},
+      {"item,title,x\na,A\n", "line 2: the column 'x' is missing; cells in the line: 2"},
       {"item,title,x\na,A,1\n?,B,2\n", "line 3, column 1: the id is missing"},
       {"item,title,x\na,A,1\na,B,2\n", "line 3: 'a' is already in an earlier line"},
   };
