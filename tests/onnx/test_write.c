@@ -298,11 +298,11 @@ END_TEST
 START_TEST(what_has_no_form_is_refused) {
   mica_value x = input(MICA_SHAPE(MICA_DYNAMIC, 6)), step = mica_scalar(graph, MICA_I64, 1);
   mica_value y = mica_relu(mica_named(mica_random_normal(step, x, 1, 0, 1), "noise"));
-  refused(mica_onnx_write(path, &y, 1, NULL), MICA_E_UNSUPPORTED, "'noise': the op has no form in ONNX");
+  refused(mica_onnx_write(path, &y, 1, NULL), MICA_E_UNSUPPORTED, "'noise': the op cannot be expressed in ONNX");
   y = mica_bit_and(mica_cast(x, MICA_I32), mica_scalar(graph, MICA_I32, 3));
   refused(mica_onnx_write(path, &y, 1, NULL), MICA_E_UNSUPPORTED, "BitwiseAnd of operator set 18");
   y = mica_relu(mica_parameter(graph, "weight", MICA_F32, MICA_SHAPE(3)));
-  refused(mica_onnx_write(path, &y, 1, NULL), MICA_E_UNSUPPORTED, "'weight': the session has no parameter");
+  refused(mica_onnx_write(path, &y, 1, NULL), MICA_E_UNSUPPORTED, "'weight': the parameter's values are in a session");
 }
 END_TEST
 

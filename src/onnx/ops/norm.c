@@ -42,12 +42,14 @@ MICA__LOWER(group_norm) {
   double epsilon = mica__onnx_real(node, "epsilon", 1e-5);
   int64_t groups = mica__onnx_int(node, "num_groups", 0);
   mica_value x = x_of(l, node), part[2] = {mica__lower_operand(l, node, 1), mica__lower_operand(l, node, 2)};
+  char text[MICA_SHAPE_TEXT];
   if (!x.graph || !part[0].graph || !part[1].graph) return MICA_OK;
   if (mica_value_shape(x).rank < 2 || groups < 1 || mica_value_shape(x).dim[1] % groups)
     return mica__lower_fail(
         l, node, MICA_E_SHAPE,
-        "x must be (batch, channels, ...) with known channels, and num_groups (%lld) at least 1 and a divisor of them",
-        (long long)groups);
+        "x is %s and num_groups is %lld, but x must be (batch, channels, ...) with a known number of "
+        "channels, which must be a multiple of num_groups",
+        mica_shape_format(mica_value_shape(x), text), (long long)groups);
   int64_t channels = mica_value_shape(x).dim[1];
   for (int k = 0; node->version < 21 && k < 2; k++) {
     mica_value wide = mica_expand(mica_reshape(part[k], MICA_SHAPE(groups, 1)), MICA_SHAPE(groups, channels / groups));

@@ -161,9 +161,10 @@ static mica_value real_weights(mica__lowering *l, const mica__onnx_node *node, i
     mica_shape own = mica_value_shape(parts[i]);
     const bool columns = own.rank == 2 && own.dim[0] == shape.dim[0] && own.dim[1] == shape.dim[2];
     if (shape.rank != 3 || (!columns && (own.rank != 1 || own.dim[0] != shape.dim[0]))) {
-      mica__lower_fail(l, node, MICA_E_SHAPE,
-                       "operand %d must be (directions) or (directions, columns of operand %d), which must have rank 3",
-                       (int)k_scale + i, (int)k);
+      mica__lower_fail(
+          l, node, MICA_E_SHAPE,
+          "operand %d must be (directions, inputs, columns), and operand %d (directions) or (directions, columns)",
+          (int)k, (int)k_scale + i);
       return (mica_value){0};
     }
     parts[i] = mica_reshape(mica_cast(parts[i], MICA_F32), MICA_SHAPE(own.dim[0], 1, columns ? own.dim[1] : 1));

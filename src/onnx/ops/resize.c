@@ -52,7 +52,9 @@ static bool take_extents(mica__lowering *l, const mica__onnx_node *node, const a
     else
       config->scale[axis_at(a, i)] = a->scales.values[i];
     if (a->sizes.count ? a->sizes.values[i] > 0 : a->scales.values[i] > 0) continue;
-    mica__lower_fail(l, node, MICA_E_INVALID, "every scale and size must be above 0");
+    mica__lower_fail(l, node, MICA_E_INVALID, "%s contains %g, but its numbers must be above 0",
+                     a->sizes.count ? "sizes" : "scales",
+                     a->sizes.count ? (double)a->sizes.values[i] : a->scales.values[i]);
     return false;
   }
   return true;

@@ -24,8 +24,10 @@ MICA__LOWER(window) {
   double a0 = hann ? 0.5 : hamming ? 25.0 / 46 : 0.42, a1 = hann ? 0.5 : hamming ? 1 - 25.0 / 46 : 0.5;
   double a2 = hann || hamming ? 0 : 0.08;
   if (!mica__lower_integers(l, node, 0, &size)) return MICA_OK;
-  if (!mica__lower_dtype(l, mica__onnx_int(node, "output_datatype", 1), &dtype))
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "output_datatype is a type that is not supported");
+  const int64_t type = mica__onnx_int(node, "output_datatype", 1);
+  if (!mica__lower_dtype(l, type, &dtype))
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s are not supported",
+                            mica__onnx_type_name((int32_t)type));
   if (size.count != 1 || size.values[0] < 0 || size.values[0] > MOST_ELEMENTS)
     return mica__lower_fail(l, node, MICA_E_INVALID, "the window's size must be one number from 0 to 2^24");
   int64_t n = size.values[0];
@@ -160,7 +162,7 @@ MICA__LOWER(stft) {
   if (s.rank != 3 || step.count != 1 || step.values[0] < 1 || width < 1 || width > s.dim[1])
     return mica__lower_fail(l, node, MICA_E_SHAPE,
                             "the signal must be (batch, n) or (batch, n, 1 or 2), frame_step one number of at least 1, "
-                            "and frame_length (%lld) 1 to n, both known",
+                            "and frame_length (%lld) from 1 to n; n and frame_length must be known",
                             (long long)width);
   int64_t frames = (s.dim[1] - width) / step.values[0] + 1, half = mica__onnx_int(node, "onesided", 1);
   if (!mica__lower_positions(l, node, frames) || !mica__lower_positions(l, node, width)) return MICA_OK;
@@ -180,6 +182,7 @@ static double hertz_of(double mel) { return 700 * (pow(10, mel / 2595) - 1); }
 /* Makes a mel filter bank (frequencies, triangles): triangular filters whose corners are equally spaced on the mel
  * scale. */
 MICA__LOWER(mel_weights) {
+  static const char *const names[] = {"num_mel_bins", "dft_length", "sample_rate"};
   mica__integers counts[3];
   mica__reals edges[2];
   mica_dtype dtype = MICA_F32;
@@ -187,11 +190,13 @@ MICA__LOWER(mel_weights) {
     if (!mica__lower_integers(l, node, k, &counts[k])) return MICA_OK;
   for (int32_t k = 0; k < 2; k++)
     if (!mica__lower_reals(l, node, 3 + k, &edges[k])) return MICA_OK;
-  if (!mica__lower_dtype(l, mica__onnx_int(node, "output_datatype", 1), &dtype))
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "output_datatype is a type that is not supported");
+  const int64_t type = mica__onnx_int(node, "output_datatype", 1);
+  if (!mica__lower_dtype(l, type, &dtype))
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s are not supported",
+                            mica__onnx_type_name((int32_t)type));
   for (int k = 0; k < 3; k++)
     if (counts[k].count != 1 || counts[k].values[0] < 1 || counts[k].values[0] > 1 << 20)
-      return mica__lower_fail(l, node, MICA_E_INVALID, "operand %d must be one number from 1 to 2^20", k);
+      return mica__lower_fail(l, node, MICA_E_INVALID, "%s must be one number from 1 to 2^20", names[k]);
   if (edges[0].count != 1 || edges[1].count != 1)
     return mica__lower_fail(l, node, MICA_E_INVALID, "lower_edge_hertz and upper_edge_hertz must be one number each");
   int64_t triangles = counts[0].values[0], bins = counts[1].values[0] / 2 + 1;

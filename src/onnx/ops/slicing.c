@@ -148,7 +148,7 @@ MICA__LOWER(center_crop_pad) {
   if (shape.count != (axes.count ? axes.count : own.rank))
     return mica__lower_fail(
         l, node, MICA_E_SHAPE,
-        "shape has %lld numbers, but must have %d, one for each axis that axes names (all if absent)",
+        "shape has %lld numbers, but must have %d, one for each axis in axes (for each axis of x if axes is absent)",
         (long long)shape.count, (int)(axes.count ? axes.count : own.rank));
   for (int64_t i = 0; i < shape.count; i++) {
     if (shape.values[i] < 0)

@@ -18,8 +18,11 @@ static bool per_axis(mica__lowering *l, const mica__onnx_node *node, const char 
   for (int32_t i = 0; i < rank; i++) {
     out[i] = given ? list.values[i] : standard;
     if (out[i] >= least && out[i] <= INT32_MAX) continue;
-    mica__lower_fail(l, node, MICA_E_INVALID, "%s %s %lld, but its numbers must be %lld to 2^31 - 1", name,
-                     given ? "contains" : "is absent, that is,", (long long)out[i], (long long)least);
+    if (given)
+      mica__lower_fail(l, node, MICA_E_INVALID, "%s contains %lld, but its numbers must be %lld to 2^31 - 1", name,
+                       (long long)out[i], (long long)least);
+    else
+      mica__lower_fail(l, node, MICA_E_INVALID, "%s is missing", name);
     return false;
   }
   return true;

@@ -45,7 +45,8 @@ MICA__WRITE(gather) {
 static const char *as_rows(mica__onnx_writer *w, int32_t id, const mica__node *node, const char *indices) {
   const int64_t last = mica__write_type_of(w, node->inputs[1]).shape.rank;
   if (mica__node_int(node, "axis") != 0)
-    mica__write_fail(w, id, "rows along axis %d have no form in ONNX", (int)mica__node_int(node, "axis"));
+    mica__write_fail(w, id, "a scatter of rows along axis %d cannot be expressed in ONNX; use axis 0",
+                     (int)mica__node_int(node, "axis"));
   return mica__write_node(w, "Unsqueeze", NULL, MICA__OPERANDS(indices, mica__write_integers(w, &last, 1)));
 }
 

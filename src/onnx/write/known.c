@@ -76,7 +76,9 @@ static const void *known_parameter(mica__onnx_writer *w, int32_t id, const mica_
   mica_tensor *tensor = session ? mica_session_parameter(session, node->name) : NULL;
   char has[MICA_SHAPE_TEXT], needs[MICA_SHAPE_TEXT];
   if (!tensor) {
-    mica__write_fail(w, id, "the session has no parameter of this name");
+    mica__write_fail(w, id,
+                     session ? "the session has no parameter of this name"
+                             : "the parameter's values are in a session, but config.session is NULL");
     return NULL;
   }
   if (mica_tensor_dtype(tensor) != node->type.dtype || !mica_shape_equal(mica_tensor_shape(tensor), node->type.shape)) {

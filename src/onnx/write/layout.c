@@ -132,7 +132,7 @@ MICA__WRITE(pad) {
   for (int32_t k = 0; k < to.rank; k++) {
     if (from.dim[k] == to.dim[k] && start[k] == 0 && step[k] == 1) continue;
     if (step[k] != 1 || start[k] < 0)
-      mica__write_fail(w, id, "padding that is negative or between elements has no form in ONNX");
+      mica__write_fail(w, id, "padding that is negative or between elements cannot be expressed in ONNX");
     pads[k] = start[k];
     pads[to.rank + k] = to.dim[k] - start[k] - from.dim[k];
   }

@@ -65,7 +65,7 @@ static void write_conv(mica__onnx_writer *w, int32_t conv, const char *own, cons
   for (size_t i = 0; i < n; i++) {
     pads[i] = pad[i];
     pads[n + i] = pad[i] + more[i];
-    if (pads[i] < 0 || pads[n + i] < 0) mica__write_fail(w, conv, "negative padding has no form in ONNX");
+    if (pads[i] < 0 || pads[n + i] < 0) mica__write_fail(w, conv, "negative padding cannot be expressed in ONNX");
   }
   const char *x = mica__write_operand(w, node->inputs[0]), *weight = mica__write_operand(w, node->inputs[1]);
   mica__write_node(w, transposed ? "ConvTranspose" : "Conv", own, MICA__OPERANDS(x, weight, b));

@@ -65,7 +65,7 @@ MICA__WRITE_MARK(dequantize) {
   /* For i32 elements ONNX allows only the zero point 0. */
   const char *zero = dtype == MICA_I32 ? NULL : zero_of(w, node, dtype);
   if (dtype == MICA_I32 && node->mark->input_count > ZERO && in[ZERO])
-    mica__write_fail(w, id, "a zero point of i32 has no form in ONNX");
+    mica__write_fail(w, id, "a zero point of i32 cannot be expressed in ONNX");
   mica__write_node(w, "DequantizeLinear", mica__write_own(w, id), MICA__OPERANDS(x, scale, zero));
   write_axis(w, node);
   return true;

@@ -53,7 +53,8 @@ MICA__WRITE(index_of) {
   const size_t count = mica__node_axes(node, "axes", axes);
   const bool other = node->type.dtype != MICA_I64;
   const char *own = mica__write_own(w, id);
-  if (count != 1) mica__write_fail(w, id, "an argmax or argmin over %zu axes has no form in ONNX; use one axis", count);
+  if (count != 1)
+    mica__write_fail(w, id, "an argmax or argmin over %zu axes cannot be expressed in ONNX; use one axis", count);
   const char *index = mica__write_node(w, !strcmp(node->op->name, "argmax") ? "ArgMax" : "ArgMin", other ? NULL : own,
                                        MICA__OPERANDS(mica__write_operand(w, node->inputs[0])));
   mica__write_int(w, "axis", count ? axes[0] : 0);
@@ -66,7 +67,7 @@ MICA__WRITE(index_of) {
 MICA__WRITE(cumsum) {
   const char *x = mica__write_operand(w, node->inputs[0]);
   const char *axis = mica__write_scalar(w, MICA_I64, (double)mica__node_int(node, "axis"));
-  if (mica__node_int(node, "product")) mica__write_fail(w, id, "running products have no form in ONNX");
+  if (mica__node_int(node, "product")) mica__write_fail(w, id, "cumulative products cannot be expressed in ONNX");
   mica__write_node(w, "CumSum", mica__write_own(w, id), MICA__OPERANDS(x, axis));
   mica__write_int(w, "exclusive", mica__node_int(node, "exclusive"));
   mica__write_int(w, "reverse", mica__node_int(node, "reverse"));
@@ -76,7 +77,7 @@ MICA__WRITE(cumsum) {
 MICA__WRITE(softmax) {
   int64_t axes[MICA_MAX_RANK];
   const size_t count = mica__node_axes(node, "axes", axes);
-  if (count != 1) mica__write_fail(w, id, "a softmax over %zu axes has no form in ONNX; use one axis", count);
+  if (count != 1) mica__write_fail(w, id, "a softmax over %zu axes cannot be expressed in ONNX; use one axis", count);
   mica__write_node(w, !strcmp(node->op->name, "softmax") ? "Softmax" : "LogSoftmax", mica__write_own(w, id),
                    MICA__OPERANDS(mica__write_operand(w, node->inputs[1])));
   mica__write_int(w, "axis", count ? axes[0] : 0);

@@ -131,8 +131,9 @@ MICA__WRITE(attention) {
   mica__type types[3];
   for (int i = 0; i < 3; i++) types[i] = mica__write_type_of(w, node->inputs[i]);
   const attention a = {w, node, node->attrs, mica__attention_sizes_of(types), types[0].dtype};
-  if (w->needed[id]) mica__write_fail(w, id, "the log-sum of its scores has no form in ONNX");
-  if (a.attrs->dropout > 0) mica__write_fail(w, id, "dropout has no form in ONNX; export the network for inference");
+  if (w->needed[id]) mica__write_fail(w, id, "the logarithm of the sum of the scores cannot be expressed in ONNX");
+  if (a.attrs->dropout > 0)
+    mica__write_fail(w, id, "dropout cannot be expressed in ONNX; export the network for inference");
   const char *shares = mica__write_node(w, "Softmax", NULL, MICA__OPERANDS(masked(&a, scores_of(&a))));
   mica__write_int(w, "axis", -1);
   /* A query that sees no key gives 0, not 0 / 0. */
@@ -251,7 +252,7 @@ MICA__WRITE(rnn) {
   const bool first = attrs->batch_first, lstm = attrs->kind == MICA__RNN_LSTM;
   for (int32_t k = MICA__RNN_SUMS; k < MICA__RNN_RESULTS; k++)
     if (w->needed[id - 1 + k])
-      mica__write_fail(w, id, "results for training have no form in ONNX; export the network for inference");
+      mica__write_fail(w, id, "results for training cannot be expressed in ONNX; export the network for inference");
   const char *x = mica__write_operand(w, node->inputs[MICA__RNN_X]);
   if (first) x = transposed(w, x, NULL, (const int64_t[]){1, 0, 2}, 3);
   const char *inputs[] = {x,

@@ -29,7 +29,7 @@ static void write_windows(mica__onnx_writer *w, const window *windows, size_t n,
 }
 
 static void check_window(mica__onnx_writer *w, int32_t id, const window *at) {
-  if (at->pad < 0 || at->pad_end < 0) mica__write_fail(w, id, "negative padding has no form in ONNX");
+  if (at->pad < 0 || at->pad_end < 0) mica__write_fail(w, id, "negative padding cannot be expressed in ONNX");
 }
 
 MICA__WRITE(max_pool) {
@@ -41,9 +41,9 @@ MICA__WRITE(max_pool) {
         (window){mica__node_list(node, "size")[i], mica__node_list(node, "stride")[i], mica__node_list(node, "pad")[i],
                  mica__node_list(node, "pad_end")[i], mica__node_list(node, "dilation")[i]};
     check_window(w, id, &windows[i]);
-    if (w->needed[id]) mica__write_fail(w, id, "positions of maxima have no form in ONNX");
+    if (w->needed[id]) mica__write_fail(w, id, "the positions of maxima cannot be expressed in ONNX");
     if (mica__node_list(node, "outputs")[i] > 0 || ceil_mode[i] != ceil_mode[0])
-      mica__write_fail(w, id, "adaptive windows, and a ceil_mode that differs by axis, have no form in ONNX");
+      mica__write_fail(w, id, "adaptive windows, and a ceil_mode that differs by axis, cannot be expressed in ONNX");
   }
   mica__write_node(w, "MaxPool", mica__write_own(w, id), MICA__OPERANDS(mica__write_operand(w, node->inputs[0])));
   write_windows(w, windows, n, true, ceil_mode[0] != 0);
@@ -198,8 +198,8 @@ static void write_products(mica__onnx_writer *w, int32_t id, const mica__node *n
   const bool columns = table_of(w, node, COLUMNS) != NULL;
   const mica_dtype dtype = node->type.dtype;
   if (mica__node_int(node, "axis") != rank - 2) {
-    mica__write_fail(w, id, "sums along axis %d of %d have no form in ONNX", (int)mica__node_int(node, "axis"),
-                     (int)rank);
+    mica__write_fail(w, id, "windows along axis %d of a value of rank %d cannot be expressed in ONNX",
+                     (int)mica__node_int(node, "axis"), (int)rank);
     return;
   }
   const char *left = matrix_of(w, node, ROWS, true, dtype);

@@ -83,7 +83,7 @@ static void write_one(mica__onnx_writer *w, int32_t id, const mica__node *node) 
       rows[i].write(w, id, node);
       return;
     }
-  mica__write_fail(w, id, "the op has no form in ONNX");
+  mica__write_fail(w, id, "the op cannot be expressed in ONNX");
 }
 
 /* Begins a visit of a Mica node: records the index of the first ONNX node that the visit will write. */

@@ -137,7 +137,7 @@ static void set_range(mica__launch *launch, int64_t x, int64_t y, int64_t z) {
 }
 
 static mica_status no_room(const mica__kernel_desc *desc) {
-  return mica__fail(MICA_E_UNSUPPORTED, "%s: the heads are too large for local memory", desc->name);
+  return mica__fail(MICA_E_UNSUPPORTED, "%s: the heads are too large for the kernel or for local memory", desc->name);
 }
 
 /* For at most this many queries the row kernel runs, because they would leave most lanes of a tile empty. */

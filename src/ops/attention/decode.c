@@ -75,10 +75,12 @@ static bool is_vector(const mica__decode_attrs *attrs, const mica__type *inputs,
 static mica_status check_caches(const mica__decode_attrs *attrs, const mica__type *inputs, const sizes *s) {
   const mica__type cache = inputs[K_CACHE];
   const bool steps = has_steps(attrs);
-  if (steps ? cache.dtype != MICA_I8 || inputs[K_STEP].dtype != MICA_F16 || inputs[V_STEP].dtype != MICA_F16
-            : cache.dtype != MICA_F32 && cache.dtype != MICA_F16 && cache.dtype != MICA_BF16)
-    return mica__fail(MICA_E_DTYPE, "the caches are %s, but must be f32, f16, bf16, or i8 with scales of f16",
-                      mica_dtype_name(cache.dtype));
+  if (steps && (cache.dtype != MICA_I8 || inputs[K_STEP].dtype != MICA_F16 || inputs[V_STEP].dtype != MICA_F16))
+    return mica__fail(MICA_E_DTYPE, "the caches are %s and their scales %s and %s, but must be i8 with scales of f16",
+                      mica_dtype_name(cache.dtype), mica_dtype_name(inputs[K_STEP].dtype),
+                      mica_dtype_name(inputs[V_STEP].dtype));
+  if (!steps && cache.dtype != MICA_F32 && cache.dtype != MICA_F16 && cache.dtype != MICA_BF16)
+    return mica__fail(MICA_E_DTYPE, "the caches are %s, but must be f32, f16 or bf16", mica_dtype_name(cache.dtype));
   if (attrs->length < 1 || cache.shape.rank != 2 || cache.shape.dim[1] != s->g * s->d ||
       cache.shape.dim[0] % attrs->length != 0 || !mica_shape_equal(cache.shape, inputs[V_CACHE].shape))
     return mica__fail(
