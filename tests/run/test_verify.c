@@ -177,4 +177,19 @@ START_TEST(data_of_the_caller) {
 }
 END_TEST
 
-TEST_GROUPS(DEVICE, ONCE(NULL, files_remove, classes_that_were_not_seen, samples_of_data, data_of_the_caller))
+/* The default network for pictures takes the setting "width". */
+START_TEST(width_of_the_network) {
+  static const mica_setting settings[] = {{"epochs", "1"}, {"width", "8"}};
+  mica_run *run = NULL;
+  write_waves("narrow");
+  const mica_run_config config = {
+      .task = "verify", .data = files_path("narrow"), .settings = settings, .setting_count = 2};
+  ck_ok(mica_run_create(test_engine(), &config, &run));
+  ck_assert_str_eq(mica_run_setting(run, "model"), "convnet");
+  for (size_t i = 0; mica_run_remark(run, i); i++) ck_assert_ptr_null(strstr(mica_run_remark(run, i), "width does"));
+  mica_run_destroy(run);
+}
+END_TEST
+
+TEST_GROUPS(DEVICE, ONCE(NULL, files_remove, classes_that_were_not_seen, samples_of_data, data_of_the_caller,
+                         width_of_the_network))

@@ -25,10 +25,12 @@ static int32_t suits_kind(const mica_dataset *data, mica_column_kind kind) {
 #define VERIFY_SETTINGS(X, S)                                                                                          \
   IDENTITY_SETTINGS(X, S)                                                                                              \
   UNSEEN_SETTINGS(X, S)                                                                                                \
-  X(S, INT, width, "width", "0", "N", "units of mlp, first filters of cnn; 0: 128 and 32", .low = 0, .high = 4096,     \
-    .fixed = true, .of = "model=mlp|cnn", .structure = true)                                                           \
+  X(S, INT, width, "width", "0", "N",                                                                                  \
+    "units per layer of mlp, or filters of the first layer of cnn and convnet; 0: 128 or 32", .low = 0, .high = 4096,  \
+    .fixed = true, .of = "model=mlp|cnn|convnet", .structure = true)                                                   \
   X(S, TEXT, size, "size", "", "PIXELS",                                                                               \
-    "N or HxW: scale and crop pictures in folders to this size (default: the size of most, else the median)",          \
+    "scale and crop pictures in folders to N x N or H x W pixels, as in 64 or 48x64 (default: the size of most "       \
+    "pictures, else the median size)",                                                                                 \
     .fixed = true)
 MICA__TASK_FIELDS(verify, VERIFY_SETTINGS, IDENTITY_FACTS, 0);
 
