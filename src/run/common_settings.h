@@ -10,10 +10,10 @@
 #define MICA__TOKENIZER_SETTINGS(X, S, standard, source, letters)                                                      \
   X(S, TEXT, tokenizer, "tokenizer", standard, "NAME", source, .names = mica__tokenizer_kind_at, .fixed = true,        \
     .structure = true)                                                                                                 \
-  X(S, INT, vocabulary, "vocabulary", "4000", "N", "maximum number of tokens in a trained tokenizer", .low = 1,        \
+  X(S, INT, vocabulary, "vocabulary", "4000", "N", "maximum number of tokens of the tokenizer to train", .low = 1,     \
     .high = 1 << 24, .of = MICA__OF_TRAINED, .fixed = true, .structure = true)                                         \
-  X(S, FLAG, lowercase, "lowercase", "false", "", "train a tokenizer that ignores case", .of = letters, .fixed = true, \
-    .structure = true)
+  X(S, FLAG, lowercase, "lowercase", "false", "", "make the tokenizer to train ignore case", .of = letters,            \
+    .fixed = true, .structure = true)
 
 /* The blocks of a transformer. */
 #define MICA__BLOCK_SETTINGS(X, S, dropout_, positions_, feed_forward_)                                                \
@@ -21,24 +21,26 @@
     .fixed = true)                                                                                                     \
   X(S, CHOICE, positions, "positions", positions_, "NAME", "position encoding", .names = mica__positions_at,           \
     .fixed = true, .structure = true)                                                                                  \
-  X(S, CHOICE, feed_forward, "feed-forward", feed_forward_, "NAME", "activation between a block's dense layers",       \
+  X(S, CHOICE, feed_forward, "feed-forward", feed_forward_, "NAME", "activation of the feed-forward layers",           \
     .names = mica__feed_forward_at, .fixed = true, .structure = true)
 
 /* The spectra of a task on recordings. `least` is the least number of mel frequencies. */
 #define MICA__MEL_SETTINGS(X, S, least)                                                                                \
-  X(S, INT, rate, "rate", "0", "HZ", "sample rate; 0: the first recording's", .low = 0, .high = 192000, .fixed = true) \
-  X(S, INT, mels, "mels", "40", "N", "mel frequencies", .low = least, .high = 256, .fixed = true)
+  X(S, INT, rate, "rate", "0", "HZ", "sample rate to convert recordings to; 0: the first recording's", .low = 0,       \
+    .high = 192000, .fixed = true)                                                                                     \
+  X(S, INT, mels, "mels", "40", "N", "number of mel filters", .low = least, .high = 256, .fixed = true)
 #define MICA__MASK_SETTINGS(X, S)                                                                                      \
-  X(S, INT, masks, "masks", "1", "N", "ranges of frequencies and of frames masked in training", .low = 0, .high = 16,  \
+  X(S, INT, masks, "masks", "1", "N",                                                                                  \
+    "SpecAugment: masks over frequencies and masks over time, per recording in training", .low = 0, .high = 16,        \
     .fixed = true)
 
 /* Classes as answers. */
 #define MICA__SMOOTHING_SETTINGS(X, S, smoothing)                                                                      \
-  X(S, REAL, label_smoothing, "label-smoothing", smoothing, "S", "probability shared evenly by all classes", .low = 0, \
-    .high = 1, .fixed = true)
+  X(S, REAL, label_smoothing, "label-smoothing", smoothing, "S",                                                       \
+    "part of the target probability to share among all classes; 0: off", .low = 0, .high = 1, .fixed = true)
 #define MICA__CLASS_WEIGHT_SETTINGS(X, S)                                                                              \
-  X(S, TEXT, class_weights, "class-weights", "", "LIST", "balanced, or one weight per class, as in 1,5,2",             \
-    .fixed = true)
+  X(S, TEXT, class_weights, "class-weights", "", "LIST",                                                               \
+    "weights of the classes in the loss: balanced, or one per class, as in 1,5,2 (default: all equal)", .fixed = true)
 
 /* The names of MICA_POSITIONS_LIST and MICA_FEED_FORWARD_LIST; NULL after the last. */
 const char *mica__positions_at(size_t i);

@@ -11,7 +11,7 @@ MICA__TASK_FIELDS(speech, SPEECH_SETTINGS, STRINGS_FACTS, 0);
 
 /* These defaults were found by experiments on strings of spoken digits (2026-11-25). */
 static const mica_setting defaults[] = {
-    {"model", "gru"},         {"epochs", "6"},    {"batch", "8"},         {"lr", "0.006"},    {"optimizer", "adamw"},
+    {"model", "gru"},         {"epochs", "6"},    {"batch", "8"},         {"lr", ""},         {"optimizer", "adamw"},
     {"weight-decay", "0.01"}, {"warm-up", "100"}, {"schedule", "cosine"}, {"clip-norm", "5"}, {0}};
 
 static const mica_task_metric metrics[] = LETTERS_METRICS;

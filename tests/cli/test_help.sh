@@ -124,7 +124,10 @@ run train --task segment --help
 ends 0 '*by default *batch 4,*; chosen*automatically:*epochs*networks*' ''
 run train --task recommend --help
 ends 0 '*by default *optimizer adam,*chosen*automatically:*model,*networks*' ''
+run train --task speech --help
+ends 0 '*chosen*automatically: lr*--layers N*(default: 1 for gru, 3 for*conformer)*' ''
 # A default comes after the names of the values.
+run help train
 case $out in *'--optimizer NAME '*': sgd, '*' (default: sgd for '*) ;; *) fault 'no default of --optimizer' ;; esac
 run help --man
 case $out in *'decay of a moving average'*'0: off (default 0)'*) ;; *) fault 'no defaults in the manual page' ;; esac

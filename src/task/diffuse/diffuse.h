@@ -16,28 +16,28 @@
 const char *mica__diffuse_noise_at(size_t i);
 const char *mica__diffuse_target_at(size_t i);
 #define DIFFUSE_SETTINGS(X, S)                                                                                         \
-  X(S, INT, width, "width", "32", "N", "channels at full size; coarser levels have twice that", .low = 2,              \
+  X(S, INT, width, "width", "32", "N", "channels at full resolution; coarser levels have 2 x N", .low = 2,             \
     .high = MICA_DENOISER_WIDEST, .fixed = true, .structure = true)                                                    \
   X(S, INT, depth, "depth", "0", "N",                                                                                  \
-    "times that sides are halved; 0: while they are even and 4 pixels or more are left, at most 3", .low = 0,          \
-    .high = 6, .fixed = true, .structure = true)                                                                       \
+    "number of times that the sides are halved; 0: up to 3, while they are even and at least 4 pixels remain",         \
+    .low = 0, .high = 6, .fixed = true, .structure = true)                                                             \
   X(S, INT, blocks, "blocks", "1", "N", "residual blocks per level", .low = 1, .high = 8, .fixed = true,               \
     .structure = true)                                                                                                 \
   X(S, REAL, dropout, "dropout", "0", "P", "dropout in residual blocks", .low = 0, .high = 0.99, .fixed = true)        \
-  X(S, CHOICE, noise, "noise", "cosine", "NAME", "how noise grows with the steps", .names = mica__diffuse_noise_at,    \
-    .fixed = true)                                                                                                     \
-  X(S, INT, noise_steps, "noise-steps", "1000", "N", "steps from picture to noise", .low = 2,                          \
+  X(S, CHOICE, noise, "noise", "cosine", "NAME", "noise schedule", .names = mica__diffuse_noise_at, .fixed = true)     \
+  X(S, INT, noise_steps, "noise-steps", "1000", "N", "number of steps from a picture to pure noise", .low = 2,         \
     .high = MICA__DIFFUSE_MOST, .fixed = true)                                                                         \
   X(S, CHOICE, target, "target", "velocity", "NAME", "what the network predicts", .names = mica__diffuse_target_at,    \
     .fixed = true)                                                                                                     \
-  X(S, REAL, drop_class, "drop-class", "0.1", "SHARE", "share of training pictures whose class is hidden", .low = 0,   \
-    .high = 1, .fixed = true)                                                                                          \
-  X(S, INT, sample_steps, "sample-steps", "50", "N", "steps of drawing, at most noise-steps", .low = 1,                \
+  X(S, REAL, drop_class, "drop-class", "0.1", "SHARE",                                                                 \
+    "share of training pictures whose class is hidden, as --guidance needs", .low = 0, .high = 1, .fixed = true)       \
+  X(S, INT, sample_steps, "sample-steps", "50", "N", "steps to draw a picture, at most --noise-steps", .low = 1,       \
     .high = MICA__DIFFUSE_MOST)                                                                                        \
-  X(S, REAL, guidance, "guidance", "3", "G", "how strongly drawn pictures follow their class; 1: as trained",          \
-    .low = 0, .high = 100)                                                                                             \
+  X(S, REAL, guidance, "guidance", "3", "G",                                                                           \
+    "classifier-free guidance: how strongly drawn pictures follow their class; 1: as trained", .low = 0, .high = 100)  \
   X(S, TEXT, size, "size", "", "PIXELS",                                                                               \
-    "N or HxW: scale and crop pictures in folders to this size (default: the size of most, else the median)",          \
+    "scale and crop pictures in folders to N x N or H x W pixels, as in 64 or 48x64 (default: the size of most "       \
+    "pictures, else the median size)",                                                                                 \
     .fixed = true)
 MICA__SETTINGS_STRUCT(diffuse, DIFFUSE_SETTINGS);
 extern const mica__setting_list mica__diffuse_setting_list;

@@ -13,10 +13,10 @@
 #define MICA__BOXES_MOST 100
 
 #define BOXES_SETTINGS(X, S)                                                                                           \
-  X(S, REAL, overlap, "overlap", "0.6", "IOU", "drop boxes that overlap a better box of their class by more than IOU", \
+  X(S, REAL, overlap, "overlap", "0.6", "IOU", "drop a box if it overlaps a better box of its class by more than IOU", \
     .low = 0.01, .high = 1)                                                                                            \
-  X(S, REAL, least_score, "least-score", "0.5", "SCORE", "lowest score of predicted boxes; metrics count all",         \
-    .low = 0, .high = 1)
+  X(S, REAL, least_score, "least-score", "0.5", "SCORE",                                                               \
+    "lowest score of a box to predict; metrics use boxes of any score", .low = 0, .high = 1)
 
 #define BOXES_FACTS(X, S)                                                                                              \
   X(S, TEXTS, classes, .needed = true)                                                                                 \

@@ -13,9 +13,10 @@ const char *mica__class_loss_at(size_t i);
 
 #define CLASS_LOSS_SETTINGS(X, S)                                                                                      \
   X(S, CHOICE, loss, "loss", "cross_entropy", "NAME",                                                                  \
-    "loss to minimise (binary cross entropy if samples have several labels)", .names = mica__class_loss_at,            \
+    "loss to minimise; samples with several labels have binary cross entropy", .names = mica__class_loss_at,           \
     .fixed = true)                                                                                                     \
-  X(S, REAL, gamma, "gamma", "2", "G", "focal loss: how little easy samples count", .low = 0, .high = 100,             \
+  X(S, REAL, gamma, "gamma", "2", "G",                                                                                 \
+    "focal: exponent that reduces the loss of easy samples; 0: as with cross_entropy", .low = 0, .high = 100,          \
     .fixed = true, .of = "loss=focal")
 
 #define CLASSES_FACTS(X, S)                                                                                            \

@@ -12,16 +12,16 @@
 const char *mica__depths_loss_at(size_t i);
 
 #define DEPTHS_SETTINGS(X, S)                                                                                          \
-  X(S, CHOICE, loss, "loss", "silog", "NAME", "loss to minimise; silog is scale-invariant, of logarithms",             \
+  X(S, CHOICE, loss, "loss", "silog", "NAME", "loss to minimise; silog: scale-invariant error of log depths",          \
     .names = mica__depths_loss_at, .fixed = true)                                                                      \
-  X(S, REAL, delta, "delta", "1", "D", "huber: where it becomes linear, in units of depth", .low = 1e-6, .high = 1e6,  \
-    .fixed = true, .of = "loss=huber")                                                                                 \
+  X(S, REAL, delta, "delta", "1", "D", "huber: error above which the loss is linear, in units of depth", .low = 1e-6,  \
+    .high = 1e6, .fixed = true, .of = "loss=huber")                                                                    \
   X(S, REAL, scale_share, "scale-share", "0.5", "S",                                                                   \
-    "silog: how much of an error that all pixels of a picture share is forgiven", .low = 0, .high = 1, .fixed = true,  \
+    "silog: share of a picture's overall scale error to ignore; 0: none, 1: all", .low = 0, .high = 1, .fixed = true,  \
     .of = "loss=silog")                                                                                                \
   X(S, REAL, depth_scale, "depth-scale", "256", "N",                                                                   \
-    "levels of PNG depth maps per unit: 256 for KITTI, 1000 for millimetres, 5000 for TUM", .low = 1e-6, .high = 1e9,  \
-    .fixed = true)
+    "PNG depth maps: values per unit of depth, as in 256 (KITTI), 1000 (millimetres) or 5000 (TUM)", .low = 1e-6,      \
+    .high = 1e9, .fixed = true)
 
 /* usual_depth: the geometric mean of the known depths. depth_range: the least and the greatest of them, and the
  * share of pixels without a depth. depth_maps: how many maps were read for these, if not all were. */

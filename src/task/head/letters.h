@@ -10,7 +10,8 @@
 #include <mica/speech.h>
 
 #define LETTERS_SETTINGS(X, S)                                                                                         \
-  X(S, INT, beam, "beam", "0", "N", "beam width; 0: the likeliest letter of each step", .high = 4096)
+  X(S, INT, beam, "beam", "0", "N", "beam width; 0: no beam search, but the likeliest letter of each step",            \
+    .high = 4096)
 
 #define LETTERS_METRICS                                                                                                \
   {                                                                                                                    \

@@ -13,12 +13,15 @@
 const char *mica__numbers_loss_at(size_t i);
 
 #define NUMBERS_SETTINGS(X, S)                                                                                         \
-  X(S, CHOICE, loss, "loss", "mse", "NAME", "loss to minimise, of standardised targets; cosine needs several numbers", \
-    .names = mica__numbers_loss_at, .fixed = true)                                                                     \
-  X(S, REAL, delta, "delta", "1", "D", "huber: where it becomes linear, in standard deviations of the target",         \
-    .low = 1e-6, .high = 1e6, .fixed = true, .of = "loss=huber")                                                       \
-  X(S, REAL, quantile, "quantile", "0.5", "Q", "quantile: share of samples below the prediction", .low = 0.001,        \
-    .high = 0.999, .fixed = true, .of = "loss=quantile")
+  X(S, CHOICE, loss, "loss", "mse", "NAME",                                                                            \
+    "loss of the standardised targets to minimise; cosine needs several targets", .names = mica__numbers_loss_at,      \
+    .fixed = true)                                                                                                     \
+  X(S, REAL, delta, "delta", "1", "D",                                                                                 \
+    "huber: error above which the loss is linear, in standard deviations of the target", .low = 1e-6, .high = 1e6,     \
+    .fixed = true, .of = "loss=huber")                                                                                 \
+  X(S, REAL, quantile, "quantile", "0.5", "Q",                                                                         \
+    "quantile: share of targets that should lie below the prediction, as in 0.9", .low = 0.001, .high = 0.999,         \
+    .fixed = true, .of = "loss=quantile")
 
 /* Mean and standard deviation of each number in the training data, and the numbers' names if there are several. */
 #define NUMBERS_FACTS(X, S)                                                                                            \

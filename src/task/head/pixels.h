@@ -13,12 +13,15 @@ const char *mica__pixels_loss_at(size_t i);
 #define PIXELS_SETTINGS(X, S)                                                                                          \
   X(S, CHOICE, loss, "loss", "cross_entropy_dice", "NAME", "loss to minimise", .names = mica__pixels_loss_at,          \
     .fixed = true)                                                                                                     \
-  X(S, REAL, gamma, "gamma", "2", "G", "focal loss: how little easy pixels count", .low = 0, .high = 100,              \
+  X(S, REAL, gamma, "gamma", "2", "G",                                                                                 \
+    "focal: exponent that reduces the loss of easy pixels; 0: as with cross_entropy", .low = 0, .high = 100,           \
     .fixed = true, .of = "loss=focal")                                                                                 \
-  X(S, TEXT, class_weights, "class-weights", "", "LIST", "balanced, or one weight per class, as in 1,5,2",             \
-    .fixed = true)                                                                                                     \
+  X(S, TEXT, class_weights, "class-weights", "", "LIST",                                                               \
+    "weights of the classes in the loss: balanced, or one per class, as in 1,5,2 (default: all equal)", .fixed = true) \
   X(S, TEXT, mask_values, "mask-values", "", "LIST",                                                                   \
-    "classes of mask values, as in 0=wall,255=cell,*=void (default: each value is a class)", .fixed = true)
+    "names of the classes that mask values stand for, as in 0=wall,255=cell,*=void; void is left out of loss and "     \
+    "metrics (default: each value is a class)",                                                                        \
+    .fixed = true)
 
 #define PIXELS_FACTS(X, S)                                                                                             \
   X(S, TEXTS, classes, .needed = true)                                                                                 \

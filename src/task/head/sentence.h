@@ -9,13 +9,14 @@
 #include "run/tokens.h"
 
 #define SENTENCE_SETTINGS(X, S)                                                                                        \
-  X(S, REAL, label_smoothing, "label-smoothing", "0.1", "S", "probability shared evenly by all tokens", .low = 0,      \
-    .high = 1, .fixed = true)                                                                                          \
-  X(S, INT, beam, "beam", "5", "N", "beam width for the metric bleu_beam; 1: do not measure it", .low = 1, .high = 64) \
-  X(S, REAL, length_penalty, "length-penalty", "1", "A", "beam scores are log probability / tokens^A", .low = 0,       \
-    .high = 10)                                                                                                        \
-  X(S, INT, bleu_samples, "bleu-samples", "200", "N", "validation texts for an epoch's BLEU; 0: all", .low = 0,        \
-    .high = 1e9)
+  X(S, REAL, label_smoothing, "label-smoothing", "0.1", "S",                                                           \
+    "part of the target probability to share among all tokens; 0: off", .low = 0, .high = 1, .fixed = true)            \
+  X(S, INT, beam, "beam", "5", "N", "beam width for the test metric bleu_beam; 1: do not measure it", .low = 1,        \
+    .high = 64)                                                                                                        \
+  X(S, REAL, length_penalty, "length-penalty", "1", "A",                                                               \
+    "beam search: divide the log probability of a translation by tokens^A", .low = 0, .high = 10)                      \
+  X(S, INT, bleu_samples, "bleu-samples", "200", "N",                                                                  \
+    "validation texts to translate for BLEU after each epoch; 0: all", .low = 0, .high = 1e9)
 
 /* The metrics of a task with this head: an initialiser for the member of its mica__task_row. */
 #define SENTENCE_METRICS                                                                                               \

@@ -12,18 +12,20 @@
 #define MICA__CONTEXTS_BYTES 256
 
 #define CONTEXTS_SETTINGS(X, S)                                                                                        \
-  MICA__TOKENIZER_SETTINGS(X, S, "byte", "a tokenizer.json, or a kind to train on the training text",                  \
+  MICA__TOKENIZER_SETTINGS(X, S, "byte", "tokenizer.json to use, or kind of tokenizer to train on the training text",  \
                            MICA__OF_TRAINED)                                                                           \
-  X(S, INT, context, "context", "128", "N", "tokens that a prediction can see", .low = 1, .high = 1 << 20,             \
+  X(S, INT, context, "context", "128", "N", "number of preceding tokens that a prediction sees", .low = 1,             \
+    .high = 1 << 20, .fixed = true)                                                                                    \
+  X(S, INT, contexts, "contexts", "0", "N",                                                                            \
+    "pieces of --context tokens per epoch, evenly spaced in the text; 0: the whole text", .low = 0, .high = 0x1p31,    \
     .fixed = true)                                                                                                     \
-  X(S, INT, contexts, "contexts", "0", "N", "contexts per epoch, evenly spaced; 0: the whole text", .low = 0,          \
-    .high = 0x1p31, .fixed = true)                                                                                     \
-  X(S, INT, layers, "layers", "4", "N", "blocks of the network", .low = 1, .high = 1000, .fixed = true,                \
+  X(S, INT, layers, "layers", "4", "N", "transformer blocks", .low = 1, .high = 1000, .fixed = true,                   \
     .structure = true)                                                                                                 \
   X(S, INT, width, "width", "128", "N", "features per position", .low = 1, .high = 1 << 16, .fixed = true,             \
     .structure = true)                                                                                                 \
   X(S, INT, heads, "heads", "4", "N", "attention heads", .low = 1, .high = 1024, .fixed = true, .structure = true)     \
-  X(S, INT, groups, "groups", "0", "N", "heads of keys and values; 0: the same as heads", .low = 0, .high = 1024,      \
+  X(S, INT, groups, "groups", "0", "N",                                                                                \
+    "grouped-query attention: heads of keys and values; 0: the same number as --heads", .low = 0, .high = 1024,        \
     .fixed = true, .structure = true)                                                                                  \
   MICA__BLOCK_SETTINGS(X, S, "0", "learned", "gelu")                                                                   \
   X(S, FLAG, rms_norm, "rms-norm", "false", "", "use RMS norms instead of layer norms", .fixed = true,                 \

@@ -18,14 +18,16 @@ const char *mica__fuse_join_at(size_t i);
 enum { MICA__FUSE_CONCAT, MICA__FUSE_ATTENTION };
 
 #define FUSE_SETTINGS(X, S)                                                                                            \
-  X(S, CHOICE, join, "join", "concat", "NAME", "how the features of the parts are joined",                             \
+  X(S, CHOICE, join, "join", "concat", "NAME", "how to join the features of a sample's parts",                         \
     .names = mica__fuse_join_at, .fixed = true, .structure = true)                                                     \
   TOKENS_SETTINGS_WITH(X, S, "attention heads of encoder, cnn_gru and --join attention",                               \
                        "model=encoder|cnn_gru;join=attention")                                                         \
   X(S, CHOICE, picture_model, "picture-model", "convnet", "NAME", "network for pictures",                              \
     .names = mica__run_picture_model_at, .fixed = true, .structure = true)                                             \
   X(S, TEXT, size, "size", "", "PIXELS",                                                                               \
-    "N or HxW: scale and crop pictures to this size (default: the size of most, else the median)", .fixed = true)      \
+    "scale and crop pictures to N x N or H x W pixels, as in 64 or 48x64 (default: the size of most pictures, else "   \
+    "the median size)",                                                                                                \
+    .fixed = true)                                                                                                     \
   SOUND_OWN_SETTINGS(X, S)
 MICA__SETTINGS_STRUCT(fuse, FUSE_SETTINGS);
 

@@ -12,13 +12,13 @@
 #include "run/setting_fields.h"
 
 #define GRAPH_SETTINGS(X, S)                                                                                           \
-  X(S, INT, layers, "layers", "2", "N", "message passing layers", .low = 1, .high = 100, .fixed = true,                \
+  X(S, INT, layers, "layers", "2", "N", "message-passing layers", .low = 1, .high = 100, .fixed = true,                \
     .structure = true)                                                                                                 \
   X(S, INT, width, "width", "64", "N", "features per vertex", .low = 1, .high = 1 << 16, .fixed = true,                \
     .structure = true)                                                                                                 \
-  X(S, INT, heads, "heads", "4", "N", "attention heads of gat", .low = 1, .high = 1024, .of = "model=gat",             \
+  X(S, INT, heads, "heads", "4", "N", "gat: attention heads", .low = 1, .high = 1024, .of = "model=gat",               \
     .fixed = true, .structure = true)                                                                                  \
-  X(S, FLAG, directed, "directed", "false", "", "edges carry messages from source to target only", .fixed = true)      \
+  X(S, FLAG, directed, "directed", "false", "", "send messages along edges from source to target only", .fixed = true) \
   X(S, REAL, dropout, "dropout", "0.1", "P", "dropout after layers", .low = 0, .high = 0.95, .fixed = true)
 MICA__SETTINGS_STRUCT(graph, GRAPH_SETTINGS);
 

@@ -26,57 +26,65 @@ const char *mica__recommend_duplicates_at(size_t i); /* i is a mica__duplicates 
 const char *mica__recommend_sampling_at(size_t i);
 
 #define RECOMMEND_SETTINGS(X, S)                                                                                       \
-  X(S, CHOICE, objective, "objective", "rating", "NAME", "what to learn: ratings, an order of all items, or clicks",   \
+  X(S, CHOICE, objective, "objective", "rating", "NAME", "what to learn: ratings, a ranking of all items, or clicks",  \
     .names = mica__recommend_objective_at, .fixed = true)                                                              \
   X(S, CHOICE, split, "split", "", "NAME",                                                                             \
-    "how the test part is split off (default: random; leave-one-out for ranking)", .names = mica__recommend_split_at,  \
-    .fixed = true)                                                                                                     \
-  X(S, REAL, test, "test", "0.1", "SHARE", "test fraction of random and time splits", .low = 0, .high = 0.9,           \
-    .of = "split=random|time", .fixed = true)                                                                          \
-  X(S, INT, least, "least", "1", "N", "ids that occur fewer than N times are treated as unknown", .low = 1,            \
+    "how to split off the test part (default: random, or leave-one-out for ranking)",                                  \
+    .names = mica__recommend_split_at, .fixed = true)                                                                  \
+  X(S, REAL, test, "test", "0.1", "SHARE", "splits random and time: share of the data for the test part", .low = 0,    \
+    .high = 0.9, .of = "split=random|time", .fixed = true)                                                             \
+  X(S, INT, least, "least", "1", "N", "treat users and items that occur fewer than N times as unknown", .low = 1,      \
     .high = 1e6, .fixed = true)                                                                                        \
   X(S, CHOICE, duplicates, "duplicates", "", "NAME",                                                                   \
-    "what to do with repeated pairs (default: keep for clicks, else error)", .names = mica__recommend_duplicates_at,   \
+    "what to do if a user and an item occur together more than once (default: keep for clicks, else error)",           \
+    .names = mica__recommend_duplicates_at, .fixed = true)                                                             \
+  X(S, TEXT, user_column, "user-column", "", "NAME", "column of users (default: found by its name or position)",       \
     .fixed = true)                                                                                                     \
-  X(S, TEXT, user_column, "user-column", "", "NAME",                                                                   \
-    "column of users (default: by its name or place, as for the next three)", .fixed = true)                           \
-  X(S, TEXT, item_column, "item-column", "", "NAME", "column of items", .fixed = true)                                 \
-  X(S, TEXT, rating_column, "rating-column", "", "NAME", "column of ratings", .fixed = true)                           \
+  X(S, TEXT, item_column, "item-column", "", "NAME", "column of items (default: found by its name or position)",       \
+    .fixed = true)                                                                                                     \
+  X(S, TEXT, rating_column, "rating-column", "", "NAME", "column of ratings (default: found by its name or position)", \
+    .fixed = true)                                                                                                     \
   X(S, TEXT, time_column, "time-column", "", "NAME",                                                                   \
     "column of times, numbers or dates (default: the order of the lines)", .fixed = true)                              \
-  X(S, REAL, clicks_from, "clicks-from", "", "RATING", "click: ratings of at least RATING are clicks", .low = -1e9,    \
+  X(S, REAL, clicks_from, "clicks-from", "", "RATING",                                                                 \
+    "objective click: count ratings of at least RATING as clicks (default: the column holds 0 and 1)", .low = -1e9,    \
     .high = 1e9, .of = "objective=click", .fixed = true)                                                               \
   X(S, PATH, titles, "titles", "", "FILE",                                                                             \
     "table of items and titles (default: movies.csv, items.csv, u.item or movies.dat in DATA or beside it)",           \
     .fixed = true)                                                                                                     \
   X(S, PATH, item_features, "item-features", "", "FILE",                                                               \
-    "dlrm: table of items (default: movies.csv or items.csv in DATA)", .of = "model=dlrm", .fixed = true)              \
-  X(S, PATH, user_features, "user-features", "", "FILE", "dlrm: table of users (default: users.csv in DATA)",          \
-    .of = "model=dlrm", .fixed = true)                                                                                 \
+    "dlrm: table with features of the items (default: movies.csv or items.csv in DATA)", .of = "model=dlrm",           \
+    .fixed = true)                                                                                                     \
+  X(S, PATH, user_features, "user-features", "", "FILE",                                                               \
+    "dlrm: table with features of the users (default: users.csv in DATA)", .of = "model=dlrm", .fixed = true)          \
   X(S, TEXT, categorical, "categorical", "", "LIST", "dlrm: columns whose numbers are categories, as in zip,device",   \
     .of = "model=dlrm", .fixed = true)                                                                                 \
-  X(S, TEXT, separator, "separator", "|", "CHARACTER", "dlrm: separator of values in a cell", .of = "model=dlrm",      \
-    .fixed = true)                                                                                                     \
-  X(S, INT, width, "width", "", "N", "features per user and per item", .low = 1, .high = 4096, .fixed = true,          \
-    .structure = true)                                                                                                 \
-  X(S, INT, layers, "layers", "2", "N", "sasrec: blocks", .low = 1, .high = 64, .of = "model=sasrec", .fixed = true,   \
-    .structure = true)                                                                                                 \
+  X(S, TEXT, separator, "separator", "|", "CHARACTER", "dlrm: character between the values of a cell",                 \
+    .of = "model=dlrm", .fixed = true)                                                                                 \
+  X(S, INT, width, "width", "", "N", "features per user and per item (default: 16, 32 or 64, by model and objective)", \
+    .low = 1, .high = 4096, .fixed = true, .structure = true)                                                          \
+  X(S, INT, layers, "layers", "2", "N", "sasrec: transformer blocks", .low = 1, .high = 64, .of = "model=sasrec",      \
+    .fixed = true, .structure = true)                                                                                  \
   X(S, INT, heads, "heads", "1", "N", "sasrec: attention heads", .low = 1, .high = 64, .of = "model=sasrec",           \
     .fixed = true, .structure = true)                                                                                  \
-  X(S, INT, context, "context", "50", "N", "sasrec, towers: earlier items that the network sees", .low = 1,            \
-    .high = 4096, .of = "model=sasrec|towers", .fixed = true)                                                          \
-  X(S, REAL, dropout, "dropout", "", "P", "dropout of features", .low = 0, .high = 0.99,                               \
-    .of = "model=neumf|dlrm|towers|sasrec", .fixed = true)                                                             \
-  X(S, INT, negatives, "negatives", "", "N", "negative items drawn per positive one", .low = 1, .high = 1 << 16,       \
-    .of = "objective=ranking", .fixed = true)                                                                          \
-  X(S, CHOICE, sampling, "sampling", "popular", "NAME", "how negative items are drawn",                                \
+  X(S, INT, context, "context", "50", "N", "sasrec and towers: number of earlier items that a prediction sees",        \
+    .low = 1, .high = 4096, .of = "model=sasrec|towers", .fixed = true)                                                \
+  X(S, REAL, dropout, "dropout", "", "P",                                                                              \
+    "neumf, dlrm, towers and sasrec: dropout of features (default: 0, 0.1 or 0.2, by model and objective)", .low = 0,  \
+    .high = 0.99, .of = "model=neumf|dlrm|towers|sasrec", .fixed = true)                                               \
+  X(S, INT, negatives, "negatives", "", "N",                                                                           \
+    "objective ranking: negative items drawn per positive one (default: 1 to 512, by model)", .low = 1,                \
+    .high = 1 << 16, .of = "objective=ranking", .fixed = true)                                                         \
+  X(S, CHOICE, sampling, "sampling", "popular", "NAME",                                                                \
+    "objective ranking: how often a negative item is drawn, by its popularity or evenly",                              \
     .names = mica__recommend_sampling_at, .of = "objective=ranking", .fixed = true)                                    \
   X(S, REAL, l2, "l2", "", "W",                                                                                        \
-    "weight of the L2 penalty on the features of a batch's users and items (default: by model and objective)",         \
+    "mf and dlrm: weight of the L2 penalty on the features of a batch's users and items (default: by model and "       \
+    "objective)",                                                                                                      \
     .low = 0, .high = 1e6, .of = "model=mf|dlrm", .fixed = true)                                                       \
   X(S, FLAG, whole_tables, "whole-tables", "false", "",                                                                \
     "update the features of all users and items in each step, not only of those in the batch", .fixed = true)          \
-  X(S, INT, top, "top", "10", "K", "rank cut-off of hit, ndcg and recall", .low = 1, .high = 1000,                     \
+  X(S, INT, top, "top", "10", "K", "objective ranking: rank cut-off of hit, ndcg and recall", .low = 1, .high = 1000,  \
     .of = "objective=ranking", .fixed = true)
 MICA__SETTINGS_STRUCT(recommend, RECOMMEND_SETTINGS);
 

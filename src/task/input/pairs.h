@@ -19,19 +19,21 @@
 #define MICA__PAIRS_NOTHING (-1)
 
 #define PAIRS_SETTINGS(X, S)                                                                                           \
-  X(S, TEXT, from, "from", "", "COLUMN", "source language or column, as en of train.en (default: the first)",          \
+  X(S, TEXT, from, "from", "", "COLUMN",                                                                               \
+    "source language: a column of the table, or the ending of a file, as in en for train.en (default: the first)",     \
     .fixed = true)                                                                                                     \
-  X(S, TEXT, to, "to", "", "COLUMN", "target language or column (default: the other one)", .fixed = true)              \
+  X(S, TEXT, to, "to", "", "COLUMN", "target language, named like --from (default: the other one)", .fixed = true)     \
   MICA__TOKENIZER_SETTINGS(                                                                                            \
-      X, S, "bpe", "a tokenizer.json with <s> and </s>, or a kind to train on the training texts", MICA__OF_LETTERS)   \
-  X(S, INT, length, "length", "64", "N", "maximum number of tokens in a text, with its end token", .low = 2,           \
+      X, S, "bpe", "tokenizer.json with <s> and </s> to use, or kind of tokenizer to train on the training texts",     \
+      MICA__OF_LETTERS)                                                                                                \
+  X(S, INT, length, "length", "64", "N", "maximum number of tokens of a text, its end token included", .low = 2,       \
     .high = 1 << 16, .fixed = true)                                                                                    \
   X(S, INT, layers, "layers", "3", "N", "blocks of the encoder and of the decoder", .low = 1, .high = 1000,            \
     .fixed = true, .structure = true)                                                                                  \
   X(S, INT, width, "width", "128", "N", "features per position", .low = 1, .high = 1 << 16, .fixed = true,             \
     .structure = true)                                                                                                 \
   X(S, INT, heads, "heads", "4", "N", "attention heads", .low = 1, .high = 1024, .fixed = true, .structure = true)     \
-  X(S, INT, hidden, "hidden", "0", "N", "features between a block's dense layers; 0: 4 x width", .low = 0,             \
+  X(S, INT, hidden, "hidden", "0", "N", "features between the feed-forward layers; 0: 4 x width", .low = 0,            \
     .high = 1 << 20, .fixed = true, .structure = true)                                                                 \
   MICA__BLOCK_SETTINGS(X, S, "0.1", "sinusoidal", "relu")
 MICA__SETTINGS_STRUCT(pairs, PAIRS_SETTINGS);

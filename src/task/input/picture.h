@@ -13,9 +13,9 @@ const char *mica__picture_norm_at(size_t i);
 #define PICTURE_SETTINGS(X, S)                                                                                         \
   X(S, INT, width, "width", "24", "N", "channels of U-Net at full resolution", .low = 1, .high = 1024, .fixed = true,  \
     .structure = true)                                                                                                 \
-  X(S, INT, depth, "depth", "4", "N", "times that U-Net halves the sides", .low = 1, .high = 8, .fixed = true,         \
-    .structure = true)                                                                                                 \
-  X(S, CHOICE, norm, "norm", "batch", "NAME", "normalisation; use group for batches of one or two",                    \
+  X(S, INT, depth, "depth", "4", "N", "number of times that U-Net halves the sides", .low = 1, .high = 8,              \
+    .fixed = true, .structure = true)                                                                                  \
+  X(S, CHOICE, norm, "norm", "batch", "NAME", "normalisation layers; group suits batches of one or two samples",       \
     .names = mica__picture_norm_at, .fixed = true, .structure = true)                                                  \
   X(S, INT, window, "window", "256", "PIXELS", "side of the windows cut from pictures for training", .low = 16,        \
     .high = 8192, .fixed = true)                                                                                       \

@@ -7,9 +7,8 @@
 
 /* A task may lack this setting; it then does not mix pictures. */
 #define SAMPLE_SETTINGS(X, S)                                                                                          \
-  X(S, INT, puzzle, "puzzle", "0", "N",                                                                                \
-    "PuzzleMix: mix pictures in pairs by their saliency, in N x N blocks; 0: do not", .low = 0, .high = 8,             \
-    .fixed = true)
+  X(S, INT, puzzle, "puzzle", "0", "N", "PuzzleMix: mix pairs of pictures by their saliency, in N x N blocks; 0: off", \
+    .low = 0, .high = 8, .fixed = true)
 
 extern const mica__input mica__input_sample;
 

@@ -16,15 +16,16 @@
 
 #define SERIES_SETTINGS(X, S)                                                                                          \
   X(S, INT, horizon, "horizon", "12", "N", "rows to forecast", .low = 1, .high = 1 << 16, .fixed = true)               \
-  X(S, INT, window, "window", "0", "N", "rows of the past that the network sees; 0: two seasons, or 24", .low = 0,     \
+  X(S, INT, window, "window", "0", "N",                                                                                \
+    "rows of the past that a forecast sees; 0: two seasons, or 24 rows if there is no season", .low = 0,               \
     .high = 1 << 16, .fixed = true)                                                                                    \
   X(S, INT, season, "season", "0", "N",                                                                                \
-    "rows per season; 0: by the times (hours 24, days 7, weeks 52, months 12), else none", .low = 0, .high = 1 << 20,  \
+    "rows per season; 0: by the time step (24 for hours, 7 for days, 52 for weeks, 12 for months), else none",         \
+    .low = 0, .high = 1 << 20, .fixed = true)                                                                          \
+  X(S, TEXT, time, "time", "", "COLUMN", "column of times (default: the column that holds dates or times)",            \
     .fixed = true)                                                                                                     \
-  X(S, TEXT, time, "time", "", "COLUMN", "column of times (default: the one that holds dates or times)",               \
+  X(S, REAL, test, "test", "0.2", "SHARE", "share of the rows for the test part, from the end", .low = 0, .high = 0.9, \
     .fixed = true)                                                                                                     \
-  X(S, REAL, test, "test", "0.2", "SHARE", "fraction of the rows, at the end, for the test part", .low = 0,            \
-    .high = 0.9, .fixed = true)                                                                                        \
   X(S, INT, layers, "layers", "1", "N", "layers of the network", .low = 1, .high = 30, .of = SERIES_NETWORKS,          \
     .fixed = true, .structure = true)                                                                                  \
   X(S, INT, width, "width", "32", "N", "units per layer", .low = 1, .high = 1 << 14, .of = SERIES_NETWORKS,            \

@@ -36,6 +36,7 @@ static int32_t suits(const mica_dataset *data) { return mica__dataset_find(data,
 
 /* --- preparation --- */
 
+static const mica_setting gru_defaults[] = {{"lr", "0.006"}, {0}};
 static const mica_setting conformer_defaults[] = {{"layers", "3"}, {"width", "64"}, {"lr", "0.002"}, {0}};
 
 static int ascending(const void *a, const void *b) {
@@ -140,7 +141,8 @@ mica_status mica__strings_note(mica_run *run, double rate, mica__strings_time (*
 }
 
 static mica_status prepare(mica_run *run) {
-  if (!strcmp(settings_of(run).model, "conformer")) MICA_TRY(mica__run_set_unset(run, conformer_defaults));
+  const bool conformer = !strcmp(settings_of(run).model, "conformer");
+  MICA_TRY(mica__run_set_unset(run, conformer ? conformer_defaults : gru_defaults));
   MICA_TRY(mica__run_set_defaults(run));
   MICA_TRY(mica__task_check_network(run));
   const mica__recogniser l = mica__strings_network(run);

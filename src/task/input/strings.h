@@ -12,27 +12,32 @@
 
 #define STRINGS_SETTINGS(X, S)                                                                                         \
   X(S, TEXT, join, "join", "", "A-B",                                                                                  \
-    "join A to B recordings of one speaker into a sample, their texts separated by spaces", .fixed = true)             \
-  X(S, INT, strings, "strings", "0", "N", "joined samples per epoch; 0: twice the number of recordings", .low = 0,     \
-    .high = 0x1p31, .of = "join=*", .fixed = true)                                                                     \
-  X(S, REAL, gap, "gap", "0.3", "S", "longest silence between joined recordings, in seconds", .low = 0, .high = 60,    \
-    .of = "join=*", .fixed = true)                                                                                     \
-  X(S, REAL, noise, "noise", "15", "DB", "lowest signal-to-noise ratio of added noise; 0: no noise", .low = 0,         \
-    .high = 120, .fixed = true)                                                                                        \
+    "join A to B recordings of one speaker into a sample, their texts separated by spaces, as in 2-5 (default: "       \
+    "single recordings)",                                                                                              \
+    .fixed = true)                                                                                                     \
+  X(S, INT, strings, "strings", "0", "N", "with --join: samples per epoch; 0: twice the number of recordings",         \
+    .low = 0, .high = 0x1p31, .of = "join=*", .fixed = true)                                                           \
+  X(S, REAL, gap, "gap", "0.3", "S", "with --join: longest silence between recordings, in seconds", .low = 0,          \
+    .high = 60, .of = "join=*", .fixed = true)                                                                         \
+  X(S, REAL, noise, "noise", "15", "DB",                                                                               \
+    "lowest signal-to-noise ratio of noise added in training, in dB; 0: no noise", .low = 0, .high = 120,              \
+    .fixed = true)                                                                                                     \
   MICA__MEL_SETTINGS(X, S, 8)                                                                                          \
-  X(S, CHOICE, reduction, "reduction", "4", "N", "output time step, in units of 10 ms",                                \
-    .names = mica__strings_reduction_at, .fixed = true, .structure = true)                                             \
+  X(S, CHOICE, reduction, "reduction", "4", "N", "10 ms frames per output step", .names = mica__strings_reduction_at,  \
+    .fixed = true, .structure = true)                                                                                  \
   X(S, INT, filters, "filters", "16", "N", "filters per convolution", .low = 1, .high = 1024, .fixed = true,           \
     .structure = true)                                                                                                 \
-  X(S, INT, layers, "layers", "1", "N", "recurrent layers of gru; blocks of conformer, which has 3 unless given",      \
-    .low = 1, .high = MICA__RECOGNISER_LAYERS, .fixed = true, .structure = true)                                       \
-  X(S, INT, width, "width", "96", "N", "units per layer of gru; features of conformer, which has 64 unless given",     \
-    .low = 1, .high = 4096, .fixed = true, .structure = true)                                                          \
-  X(S, INT, heads, "heads", "4", "N", "attention heads of conformer", .low = 1, .high = 1024, .of = "model=conformer", \
+  X(S, INT, layers, "layers", "1", "N",                                                                                \
+    "recurrent layers of gru, or blocks of conformer (default: 1 for gru, 3 for conformer)", .low = 1,                 \
+    .high = MICA__RECOGNISER_LAYERS, .fixed = true, .structure = true)                                                 \
+  X(S, INT, width, "width", "96", "N",                                                                                 \
+    "units per layer of gru, or features of conformer (default: 96 for gru, 64 for conformer)", .low = 1,              \
+    .high = 4096, .fixed = true, .structure = true)                                                                    \
+  X(S, INT, heads, "heads", "4", "N", "conformer: attention heads", .low = 1, .high = 1024, .of = "model=conformer",   \
     .fixed = true, .structure = true)                                                                                  \
-  X(S, INT, kernel, "kernel", "15", "N", "filter length of conformer, in steps", .low = 2, .high = 1024,               \
+  X(S, INT, kernel, "kernel", "15", "N", "conformer: length of the convolutions, in steps", .low = 2, .high = 1024,    \
     .of = "model=conformer", .fixed = true, .structure = true)                                                         \
-  X(S, REAL, context, "context", "2.5", "S", "seconds of the past that attention of conformer can see", .low = 0.02,   \
+  X(S, REAL, context, "context", "2.5", "S", "conformer: seconds of the past that attention sees", .low = 0.02,        \
     .high = 600, .of = "model=conformer", .fixed = true)                                                               \
   X(S, REAL, dropout, "dropout", "0.1", "P", "dropout before each layer", .low = 0, .high = 0.95, .fixed = true)       \
   MICA__MASK_SETTINGS(X, S)

@@ -8,11 +8,12 @@
 
 /* heads_text: help for the setting "heads"; heads_of: when it has an effect (mica_setting_row.of). */
 #define TOKENS_SETTINGS_WITH(X, S, heads_text, heads_of)                                                               \
-  X(S, TEXT, text, "text", "", "COLUMN", "column of texts (default: the first one)", .fixed = true)                    \
-  MICA__TOKENIZER_SETTINGS(X, S, "bpe", "a tokenizer.json, or a kind to train on the training texts",                  \
+  X(S, TEXT, text, "text", "", "COLUMN",                                                                               \
+    "column that holds the texts, if DATA is a table (default: the first column of texts)", .fixed = true)             \
+  MICA__TOKENIZER_SETTINGS(X, S, "bpe", "tokenizer.json to use, or kind of tokenizer to train on the training texts",  \
                            MICA__OF_LETTERS)                                                                           \
-  X(S, INT, length, "length", "256", "N", "first N tokens of a text are read", .low = 1, .high = 1 << 20,              \
-    .fixed = true)                                                                                                     \
+  X(S, INT, length, "length", "256", "N", "maximum number of tokens of a text; the rest is cut off", .low = 1,         \
+    .high = 1 << 20, .fixed = true)                                                                                    \
   X(S, INT, layers, "layers", "1", "N", "layers of the network", .low = 1, .high = 1000, .fixed = true,                \
     .structure = true)                                                                                                 \
   X(S, INT, width, "width", "64", "N", "features per position", .low = 1, .high = 1 << 16, .fixed = true,              \

@@ -14,12 +14,12 @@ const char *mica__volume_norm_at(size_t i);
 #define VOLUME_SETTINGS(X, S)                                                                                          \
   X(S, INT, width, "width", "16", "N", "channels of U-Net at full resolution", .low = 1, .high = 1024, .fixed = true,  \
     .structure = true)                                                                                                 \
-  X(S, INT, depth, "depth", "3", "N", "times that U-Net halves the sides", .low = 1, .high = 8, .fixed = true,         \
-    .structure = true)                                                                                                 \
-  X(S, CHOICE, norm, "norm", "group", "NAME", "normalisation; use group for batches of one or two",                    \
+  X(S, INT, depth, "depth", "3", "N", "number of times that U-Net halves the sides", .low = 1, .high = 8,              \
+    .fixed = true, .structure = true)                                                                                  \
+  X(S, CHOICE, norm, "norm", "group", "NAME", "normalisation layers; group suits batches of one or two samples",       \
     .names = mica__volume_norm_at, .fixed = true, .structure = true)                                                   \
-  X(S, INT, window, "window", "64", "VOXELS", "longest side of the windows that the network sees", .low = 8,           \
-    .high = 512, .fixed = true)                                                                                        \
+  X(S, INT, window, "window", "64", "VOXELS", "longest side of the windows cut from volumes", .low = 8, .high = 512,   \
+    .fixed = true)                                                                                                     \
   X(S, INT, windows, "windows", "8", "N", "windows drawn from each volume per epoch", .low = 1, .high = 100000,        \
     .fixed = true)                                                                                                     \
   X(S, FLAG, keep_sides, "keep-sides", "false", "", "do not mirror windows at random", .fixed = true)                  \

@@ -13,10 +13,12 @@
 
 #define SPEAK_SETTINGS(X, S)                                                                                           \
   X(S, TEXT, join, "join", "", "A-B",                                                                                  \
-    "join A to B recordings of one speaker into a sample, their texts separated by spaces", .fixed = true)             \
-  X(S, INT, strings, "strings", "0", "N", "joined samples per epoch; 0: twice the number of recordings", .low = 0,     \
-    .high = 0x1p31, .of = "join=*", .fixed = true)                                                                     \
-  X(S, REAL, gap, "gap", "0.1", "S", "silence between joined recordings, in seconds", .low = 0, .high = 60,            \
+    "join A to B recordings of one speaker into a sample, their texts separated by spaces, as in 2-5 (default: "       \
+    "single recordings)",                                                                                              \
+    .fixed = true)                                                                                                     \
+  X(S, INT, strings, "strings", "0", "N", "with --join: samples per epoch; 0: twice the number of recordings",         \
+    .low = 0, .high = 0x1p31, .of = "join=*", .fixed = true)                                                           \
+  X(S, REAL, gap, "gap", "0.1", "S", "with --join: silence between recordings, in seconds", .low = 0, .high = 60,      \
     .of = "join=*", .fixed = true)                                                                                     \
   MICA__MEL_SETTINGS(X, S, 8)                                                                                          \
   X(S, INT, width, "width", "96", "N", "channels of the network", .low = 8, .high = 4096, .fixed = true,               \
