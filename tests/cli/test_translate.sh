@@ -141,7 +141,7 @@ run train --task translate --data "$work/odd" --from en --to de --validation 0 -
 ends 1 '' "mica train: *line 2 of 'en' is not UTF-8 at byte 5"
 # shellcheck disable=SC2086
 run $train $small --to fr --out "$work/x"
-ends 1 '' "mica train: *has no texts 'fr' which the setting to names; its texts: *"
+ends 1 '' "mica train: *has no texts 'fr', which the setting to names; its texts: *"
 # shellcheck disable=SC2086
 run $train $small --from en --to en --out "$work/x"
 ends 2 '' 'mica train: from and to are both en: nothing is translated'
@@ -154,7 +154,7 @@ ends 2 '' 'mica train: the task translate takes the network translator, not gpt'
 run train --task translate --data "$work/data/train.en" --out "$work/x"
 ends 1 '' 'mica train: *the task translate needs two columns of texts, or two files *'
 run eval --model "$work/run" --data "$work/lines.en"
-ends 1 '' "mica eval: *has no texts 'en' *"
+ends 1 '' "mica eval: *has no texts 'en', *"
 
 # --- killed and resumed ---
 

@@ -125,7 +125,7 @@ START_TEST(what_is_wrong_is_said) {
   snprintf(path, sizeof path, "%s", files_path("bare.json"));
   refuse("tokenizer", path, "has no tokens <s> and </s>");
   refuse("tokenizer", "syllable", "tokenizer cannot be \"syllable\"");
-  refuse("from", "fr", "has no texts 'fr' which the setting from names; its texts: de, en");
+  refuse("from", "fr", "has no texts 'fr', which the setting from names; its texts: de, en");
   refuse("vocabulary", "12", "12");
   refuse("heads", "3", "a width of 128 cannot be shared by 3 heads");
 }
