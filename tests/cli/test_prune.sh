@@ -142,6 +142,6 @@ fi
 # One unit has nothing to spare.
 run train --data "$work/k.csv" --width 1 --epochs 1 --quiet --out "$work/thin"
 run prune "$work/thin" --out "$work/none3" --quiet
-ends 1 '' '*no channels to remove*'
+ends 1 '' '*no channels that can be removed*'
 
 exit $failed

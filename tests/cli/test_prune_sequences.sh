@@ -182,7 +182,7 @@ done
 run train --task forecast --data "$data" --model linear --epochs 1 --quiet --out "$work/linear"
 ends 0 '' '*'
 run prune "$work/linear" --quiet --out "$work/none"
-ends 1 '' '*no channels to remove*'
+ends 1 '' '*no channels that can be removed*'
 
 awk 'BEGIN { print "user,item,rating"; for (u = 0; u < 60; u++) for (k = 0; k < 14; k++) {
   i = (u * 5 + k) % 20; print "u" u ",i" i "," (u % 2 == i % 2 ? 5 : 1) } }' >"$work/ratings.csv"
@@ -199,6 +199,6 @@ ends 0 'u1*' ''
 run train --task recommend --data "$data" --model mf --width 8 --batch 64 --epochs 1 --quiet --out "$work/mf"
 ends 0 '' '*'
 run prune "$work/mf" --quiet --out "$work/none"
-ends 1 '' '*no channels to remove*'
+ends 1 '' '*no channels that can be removed*'
 
 exit $failed
