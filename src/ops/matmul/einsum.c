@@ -263,7 +263,7 @@ mica_value mica_einsum(const char *equation, const mica_value *values, size_t co
   mica_graph *graph = NULL;
   for (size_t t = 0; values && !graph && t < count; t++) graph = values[t].graph;
   if (!graph) {
-    (void)mica__fail(MICA_E_INVALID, "einsum: there are no operands");
+    (void)mica__fail(MICA_E_INVALID, "einsum: no operand is given, or all are null values");
     return (mica_value){0};
   }
   if (!equation) return mica__graph_fail(graph, MICA_E_INVALID, "einsum: the equation is NULL");

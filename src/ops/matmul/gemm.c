@@ -57,11 +57,11 @@ static mica_status batch_stride(const char *name, const mica_tensor *operand, co
     int32_t own = i - (d->rank - shape.rank);
     int64_t size = own < 0 ? 1 : shape.dim[own], step = own < 0 || size == 1 ? 0 : strides[own];
     if (size != 1 && size != d->dim[i])
-      return mica__fail(MICA_E_SHAPE, "gemm: the batches of %s %s must be those of d %s, or 1", name,
+      return mica__fail(MICA_E_SHAPE, "gemm: the leading dimensions of %s %s must be those of d %s, or 1", name,
                         mica_shape_format(shape, text), mica_shape_format(*d, td));
     if (d->dim[i] == 1) continue;
     if (inner && step != span)
-      return mica__fail(MICA_E_INVALID, "gemm: the matrices of %s %s must follow each other at the same distance", name,
+      return mica__fail(MICA_E_INVALID, "gemm: the matrices of %s %s must be at equal distances in memory", name,
                         mica_shape_format(shape, text));
     if (!inner) *stride = step;
     inner = true;
@@ -99,10 +99,12 @@ static mica_status check_types(const mica_engine *engine, mica__gemm *gemm) {
   if (!sum_type(a, b, d, &gemm->epilogue.acc))
     return mica__fail(
         MICA_E_DTYPE,
-        "gemm: the product of %s and %s cannot be %s; f32, f16 and bf16 give each other, bytes i32, f64 f64",
+        "gemm: a product of %s and %s cannot be stored as %s; f32, f16 and bf16 can be mixed, i8 and u8 give i32, and "
+        "f64 gives f64",
         mica_dtype_name(a), mica_dtype_name(b), mica_dtype_name(d));
   if (bias != d && !(is_float(bias) && is_float(d)))
-    return mica__fail(MICA_E_DTYPE, "gemm: the bias is %s, but d is %s; both must be the same, or f32, f16 or bf16",
+    return mica__fail(MICA_E_DTYPE,
+                      "gemm: the bias is %s, but d is %s; both types must be equal, or both among f32, f16 and bf16",
                       mica_dtype_name(bias), mica_dtype_name(d));
   if (gemm->epilogue.acc == MICA_I32 && activation != MICA_ACTIVATION_NONE && activation != MICA_ACTIVATION_RELU)
     return mica__fail(MICA_E_DTYPE, "gemm: the activation %s cannot be computed in integers; only relu can",
@@ -124,9 +126,10 @@ static mica_status check_shapes(mica__gemm *gemm, const mica_tensor *a, const mi
   /* The product cannot overflow: it is at most d's count. */
   for (int32_t i = 0; i < sd.rank - 2; i++) gemm->batches *= sd.dim[i];
   const int64_t sizes[] = {gemm->m, gemm->n, gemm->k, gemm->batches};
+  static const char *const names[] = {"m", "n", "k", "the number of matrices"};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     if (sizes[i] > MICA__GEMM_MAX_SIZE)
-      return mica__fail(MICA_E_OVERFLOW, "gemm: a size is %lld, but must be at most %lld", (long long)sizes[i],
+      return mica__fail(MICA_E_OVERFLOW, "gemm: %s is %lld, but must be at most %lld", names[i], (long long)sizes[i],
                         (long long)MICA__GEMM_MAX_SIZE);
   return MICA_OK;
 }

@@ -65,7 +65,8 @@ static mica_status parse_shape(const char *text, shape *s) {
     at += n + (at[n] == ',');
   }
   if (good) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "\"%s\" does not describe a matrix product; write " SYNTAX, text);
+  return mica__fail(MICA_E_FORMAT,
+                    "\"%s\" does not describe a matrix product; write " SYNTAX " with sizes from 1 to 2^24", text);
 }
 
 /* Makes the operand's matrices of rows x cols, stored transposed if asked, and *view, which is rows x cols in either

@@ -184,11 +184,14 @@ mica_value mica_group_norm(mica_value x, mica_value scale, mica_value bias, int6
   if (!mica__epsilon_is_right("group_norm", x, epsilon)) return (mica_value){0};
   if (!mica__has_channels("group_norm", x, (mica_value[]){scale, bias}, 2)) return (mica_value){0};
   bool whole = groups > 0 && shape.dim[1] != MICA_DYNAMIC && shape.dim[1] % groups == 0;
-  if (!whole || split.rank > MICA_MAX_RANK)
+  if (!whole)
     return mica__builder_fail("group_norm", x, MICA_E_SHAPE,
-                              "groups is %lld, but must divide the number of channels, which must be known; x may have "
-                              "at most %d dimensions",
-                              (long long)groups, MICA_MAX_RANK - 1);
+                              "groups is %lld, but must be at least 1 and divide the number of channels, which must be "
+                              "known",
+                              (long long)groups);
+  if (split.rank > MICA_MAX_RANK)
+    return mica__builder_fail("group_norm", x, MICA_E_SHAPE, "x has rank %d, but at most %d is supported",
+                              (int)shape.rank, MICA_MAX_RANK - 1);
   split.dim[2] = shape.dim[1] / groups;
   for (int32_t k = 2; k < shape.rank; k++) split.dim[k + 1] = MICA__COPY_DIM(k);
   mica_value grouped = mica_reshape(mica__widen(x), split);

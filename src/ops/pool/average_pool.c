@@ -34,8 +34,8 @@ bool mica__pool_adaptive_windows(const char *op, mica_value x, const int64_t *si
     int64_t n = shape.dim[k + 2], outputs = sizes[k];
     if (outputs < 1 || outputs > INT32_MAX) {
       mica__builder_fail(op, x, MICA_E_INVALID,
-                         "there are %lld outputs along spatial axis %d, but must be from 1 to 2^31 - 1",
-                         (long long)outputs, (int)k);
+                         "the size of the result along spatial axis %d is %lld, but must be from 1 to 2^31 - 1", (int)k,
+                         (long long)outputs);
       return false;
     }
     windows[k] = (mica__resample_window){.outputs = outputs};

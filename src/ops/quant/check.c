@@ -105,7 +105,8 @@ static mica_status check_on(mica__check *check, const mica__op *op, bool conv, u
   size_t made = 0;
   for (size_t i = 0; i < count; i++)
     for (int v = 0; v < (list[i].with & STANDARD ? STANDARDS : 1); v++, made++) {
-      if (made == MOST_CASES) return mica__fail(MICA_E_STATE, "more than %d cases of 8-bit products", MOST_CASES);
+      if (made == MOST_CASES)
+        return mica__fail(MICA_E_STATE, "there are more than %d cases of 8-bit products to check", MOST_CASES);
       cases[made] = case_of(&list[i], conv, i, standard[v], &attrs[made]);
       if (!cases[made].variants[0]) cases[made].variants[0] = variant;
     }

@@ -9,20 +9,20 @@ MICA__ATTR_TABLE(int8, MICA__INT8_ATTRS);
 
 /* --- types --- */
 
-static const char *const operand_names[] = {"the first",
-                                            "the second",
-                                            "the first's scale",
-                                            "the first's zero point",
-                                            "the second's scale",
-                                            "the second's zero point",
+static const char *const operand_names[] = {"the first operand",
+                                            "the second operand",
+                                            "the scale of the first operand",
+                                            "the zero point of the first operand",
+                                            "the scale of the second operand",
+                                            "the zero point of the second operand",
                                             "the bias",
-                                            "the result's scale",
-                                            "the result's zero point",
+                                            "the scale of the result",
+                                            "the zero point of the result",
                                             "the operand to add",
                                             "the scale of the operand to add",
                                             "the zero point of the operand to add",
-                                            "the sum's scale",
-                                            "the sum's zero point"};
+                                            "the scale of the sum",
+                                            "the zero point of the sum"};
 
 static int64_t count_of(mica_shape shape) {
   int64_t count = 1;
@@ -47,9 +47,9 @@ static mica_status expect(const mica__int8_attrs *attrs, const mica__type *input
   if (at < 0) return MICA_OK;
   int64_t has = count_of(inputs[at].shape);
   if (inputs[at].dtype == dtype && (has == count || (has == 1 && operand != MICA__INT8_BIAS))) return MICA_OK;
-  return mica__fail(MICA_E_SHAPE, "%s is %s, but must have %lld elements of %s%s", operand_names[operand],
-                    mica__type_format(inputs[at], text), (long long)count, mica_dtype_name(dtype),
-                    operand != MICA__INT8_BIAS && count != 1 ? ", or one" : "");
+  return mica__fail(MICA_E_SHAPE, "%s is %s, but must be of type %s and have an element count of %lld%s",
+                    operand_names[operand], mica__type_format(inputs[at], text), mica_dtype_name(dtype),
+                    (long long)count, operand != MICA__INT8_BIAS && count != 1 ? " or 1" : "");
 }
 
 static bool is_byte(mica_dtype dtype) { return dtype == MICA_I8 || dtype == MICA_U8; }
@@ -113,9 +113,12 @@ static mica_status check_other(const mica__int8_attrs *attrs, const mica__type *
   }
   if (at < 0) return MICA_OK;
   if (!is_byte(inputs[at].dtype) || !is_byte(attrs->to) || !is_byte(attrs->sum_to))
-    return mica__fail(MICA_E_DTYPE, "the operand to add, the result and the sums must each be i8 or u8");
+    return mica__fail(MICA_E_DTYPE, "the operand to add is %s, the result %s and the sum %s, but each must be i8 or u8",
+                      mica_dtype_name(inputs[at].dtype), mica_dtype_name(attrs->to), mica_dtype_name(attrs->sum_to));
+  char other[MICA_SHAPE_TEXT], result[MICA_SHAPE_TEXT];
   if (!mica_shape_equal(inputs[at].shape, out->shape))
-    return mica__fail(MICA_E_SHAPE, "the operand to add must have the shape of the result");
+    return mica__fail(MICA_E_SHAPE, "the operand to add is %s, but must have the shape of the result, %s",
+                      mica_shape_format(inputs[at].shape, other), mica_shape_format(out->shape, result));
   out->dtype = attrs->sum_to;
   return MICA_OK;
 }
@@ -126,8 +129,10 @@ static mica_status infer_conv(const mica__type *inputs, int32_t input_count, voi
   mica_shape x = inputs[0].shape, w = inputs[1].shape;
   mica_conv_config config = config_of(attrs);
   mica__conv_dims dims;
+  char tx[MICA_SHAPE_TEXT], tw[MICA_SHAPE_TEXT];
   if (x.rank < 3 || x.rank > 4 || w.rank != x.rank || mica__shape_is_open(x) || mica__shape_is_open(w))
-    return mica__fail(MICA_E_SHAPE, "images and filters must have the same rank, 3 or 4, and no open dimension");
+    return mica__fail(MICA_E_SHAPE, "images %s and filters %s must have the same rank, 3 or 4, and no open dimension",
+                      mica_shape_format(x, tx), mica_shape_format(w, tw));
   MICA_TRY(mica__conv_dims_of(&config, x, w, NULL, &dims));
   if (dims.out[1] < 1 || dims.out[2] < 1 || dims.c < 1)
     return mica__fail(MICA_E_SHAPE,

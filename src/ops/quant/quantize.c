@@ -121,7 +121,7 @@ static bool range_of(const char *op, mica_value x, const mica_quantize_config *c
   r->bits = config->bits ? config->bits : most;
   if (most == 0) {
     mica__builder_fail(op, x, MICA_E_DTYPE, "dtype is %s, but must be i8, u8, i16 or u16",
-                       mica_dtype_is_valid(r->dtype) ? mica_dtype_name(r->dtype) : "none");
+                       mica_dtype_is_valid(r->dtype) ? mica_dtype_name(r->dtype) : "not a mica_dtype");
     return false;
   }
   if (r->bits < 2 || r->bits > most) {
@@ -250,7 +250,7 @@ static bool types_fit(const char *op, const beside *b) {
     return false;
   }
   if (mica__dtype_in(zero, 'i', NULL)) return true;
-  mica__builder_fail(op, b->x, MICA_E_DTYPE, "zero is %s, but must be an integer", mica_dtype_name(zero));
+  mica__builder_fail(op, b->x, MICA_E_DTYPE, "zero is %s, but must be of an integer type", mica_dtype_name(zero));
   return false;
 }
 
@@ -350,7 +350,7 @@ mica_value mica_dequantize(mica_value x, mica_value scale, mica_value zero, cons
   beside b = {.x = config->bits && is_packed(&r) ? mica__unpack4(x, r.dtype) : x, .scale = scale, .zero = zero};
   if (!b.x.graph) return b.x;
   if (!mica__dtype_in(mica_value_dtype(b.x), 'i', NULL))
-    return mica__builder_fail("dequantize", x, MICA_E_DTYPE, "x is %s, but must be an integer",
+    return mica__builder_fail("dequantize", x, MICA_E_DTYPE, "x is %s, but must be of an integer type",
                               mica_dtype_name(mica_value_dtype(x)));
   if (!lay("dequantize", config, &b)) return (mica_value){0};
   mica_dtype compute = mica_value_dtype(scale) == MICA_F64 ? MICA_F64 : MICA_F32;

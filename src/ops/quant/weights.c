@@ -73,13 +73,25 @@ static mica_status infer_weights(const mica__type *inputs, int32_t input_count, 
   bool nibbles = attrs->bits == 4,
        known = x.rank >= 2 && q.rank == 2 && !mica__shape_is_open(x) && !mica__shape_is_open(q);
   int64_t per = nibbles ? 8 : 4, stored = known ? q.dim[attrs->by_k ? 0 : 1] * (nibbles ? 2 : 1) : 0;
-  if (!known || (nibbles && (attrs->by_k || inputs[Q].dtype != MICA_U8)) || stored != x.dim[x.rank - 1] || stored < 1 ||
-      stored % per != 0 || attrs->group < 0 || attrs->group % per != 0 || (attrs->group && stored % attrs->group != 0))
+  char tx[MICA_SHAPE_TEXT], tq[MICA_SHAPE_TEXT];
+  if (!known)
+    return mica__fail(MICA_E_SHAPE,
+                      "x is %s and the weights %s, but x must have rank 2 or more and the weights rank 2, without open "
+                      "dimensions",
+                      mica_shape_format(x, tx), mica_shape_format(q, tq));
+  if (nibbles && (attrs->by_k || inputs[Q].dtype != MICA_U8))
+    return mica__fail(MICA_E_SHAPE, "weights of 4 bits must be stored in u8, and not by_k");
+  if (stored != x.dim[x.rank - 1] || stored < 1)
+    return mica__fail(MICA_E_SHAPE,
+                      "rows of x %s and of the weights %s must have the same number of elements, at least 1; a byte of "
+                      "the weights has %d",
+                      mica_shape_format(x, tx), mica_shape_format(q, tq), nibbles ? 2 : 1);
+  if (stored % per != 0 || attrs->group < 0 || attrs->group % per != 0 || (attrs->group && stored % attrs->group != 0))
     return mica__fail(
         MICA_E_SHAPE,
-        "x and the weights do not fit: rows must be known, agree and be multiples of %d, and so must groups, "
-        "which divide a row; 4 bits need u8 without by_k",
-        (int)per);
+        "rows have %lld elements and groups %lld (0: the whole row), but both must be multiples of %d, and "
+        "groups must divide a row",
+        (long long)stored, (long long)attrs->group, (int)per);
   if (inputs[Q].dtype != MICA_U8 && inputs[Q].dtype != MICA_I8)
     return mica__fail(MICA_E_DTYPE, "weights are %s, but must be i8 or u8", mica_dtype_name(inputs[Q].dtype));
   sizes s = sizes_of(attrs, x, q);
@@ -88,8 +100,9 @@ static mica_status infer_weights(const mica__type *inputs, int32_t input_count, 
     int64_t has = count_of(inputs[i].shape);
     if (inputs[i].dtype != MICA_F32 || (has != 1 && has != s.n * s.groups))
       return mica__fail(MICA_E_SHAPE,
-                        "scales and zeros must be f32, one or %lld: a number for each group of each column",
-                        (long long)(s.n * s.groups));
+                        "the %s are %s %s, but must be f32, and one number or %lld: one per group and column",
+                        i == SCALE ? "scales" : "zeros", mica_dtype_name(inputs[i].dtype),
+                        mica_shape_format(inputs[i].shape, tx), (long long)(s.n * s.groups));
   }
   if (inputs[X].dtype != MICA_F32)
     return mica__fail(MICA_E_DTYPE, "x is %s, but must be f32", mica_dtype_name(inputs[X].dtype));

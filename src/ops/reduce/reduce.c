@@ -107,8 +107,11 @@ static mica_status check_types(mica_reduction reduction, mica_dtype x, mica_dtyp
                   ? index
                   : y == x || (y == MICA_F32 && mica_dtype_kind_of(x) == MICA_DTYPE_KIND_FLOAT);
   if (fits && mica__kernel_choice(&mica__reduce_rows, "X_T", (int32_t)x) >= 0) return MICA_OK;
-  return mica__fail(MICA_E_DTYPE, "reduce: x is %s, which cannot be reduced into a y of %s", mica_dtype_name(x),
-                    mica_dtype_name(y));
+  if (fits) return mica__fail(MICA_E_DTYPE, "reduce: x is %s, which is not supported", mica_dtype_name(x));
+  return mica__fail(MICA_E_DTYPE, "reduce: x is %s and y is %s, but y must be %s", mica_dtype_name(x),
+                    mica_dtype_name(y),
+                    reduction == MICA_REDUCTION_ARGMAX ? "i32 or i64 for argmax"
+                                                       : "of the type of x, or f32 if x is of a floating type");
 }
 
 mica_status mica_op_reduce(mica_queue *queue, mica_reduction reduction, const mica_tensor *x, int axis,
@@ -117,8 +120,11 @@ mica_status mica_op_reduce(mica_queue *queue, mica_reduction reduction, const mi
   MICA_TRY(mica__operand_check(queue, "reduce", "x", x));
   MICA_TRY(mica__operand_check(queue, "reduce", "y", y));
   mica_shape shape = mica_tensor_shape(x);
+  if (axis < -shape.rank || axis >= shape.rank)
+    return mica__fail(MICA_E_SHAPE, "reduce: axis is %d, but x %s has rank %d", axis, mica_shape_format(shape, tx),
+                      (int)shape.rank);
   if (axis < 0) axis += shape.rank;
-  if (axis < 0 || axis >= shape.rank || !shapes_fit(shape, axis, mica_tensor_shape(y)))
+  if (!shapes_fit(shape, axis, mica_tensor_shape(y)))
     return mica__fail(MICA_E_SHAPE, "reduce: x %s over axis %d (0: the first) does not give y %s",
                       mica_shape_format(shape, tx), axis, mica_shape_format(mica_tensor_shape(y), ty));
   if (reduction < MICA_REDUCTION_SUM || reduction > MICA_REDUCTION_ARGMAX)

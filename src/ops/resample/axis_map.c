@@ -132,8 +132,9 @@ static mica_status each_tap(const mica__axis_map *map, int64_t n, visit_tap *vis
   int64_t outputs = 0, room = n > 0 ? most_taps(map, n) : 0;
   MICA_TRY(mica__map_outputs(map, n, &outputs));
   if (room > MOST_WEIGHTS || outputs > MOST_WEIGHTS)
-    return mica__fail(MICA_E_OVERFLOW, "the axis is too large: %lld outputs read %lld elements each",
-                      (long long)outputs, (long long)room);
+    return mica__fail(MICA_E_OVERFLOW,
+                      "the axis is too large: %lld outputs read %lld elements each, but both must be at most %lld",
+                      (long long)outputs, (long long)room, (long long)MOST_WEIGHTS);
   tap *taps = malloc(((size_t)room + 1) * sizeof *taps);
   if (!taps) return mica__fail_nomem("the weights of an axis");
   for (int64_t o = 0; n > 0 && o < outputs; o++) {

@@ -31,8 +31,8 @@ static mica_status check_weights(const mica__rnn_attrs *attrs, const mica__type 
   if (r.rank != 3 || r.dim[2] < 1 || x.dim[2] < 1)
     return mica__fail(
         MICA_E_SHAPE,
-        "x has %lld features (-1: not known) and r is %s, but r must have rank 3, and features and units be known and "
-        "above 0",
+        "x has %lld features (-1: not known) and r is %s, but r must be (directions, gates times units, units), and "
+        "features and units must be known and at least 1",
         (long long)x.dim[2], mica_shape_format(r, text));
   *units = r.dim[2];
   *directions = d;
@@ -117,7 +117,8 @@ static bool resolve(mica_value x, mica_rnn_activation given, mica_rnn_function s
     return false;
   }
   if (!isfinite(given.alpha) || !isfinite(given.beta)) {
-    mica__builder_fail("rnn", x, MICA_E_INVALID, "alpha and beta of %s must be finite", functions[which].name);
+    mica__builder_fail("rnn", x, MICA_E_INVALID, "alpha (%g) and beta (%g) of %s must be finite", given.alpha,
+                       given.beta, functions[which].name);
     return false;
   }
   *function = (int32_t)which;

@@ -13,6 +13,33 @@ typedef struct deform {
 
 static int64_t or_one(int64_t value) { return value ? value : 1; }
 
+/* Sets *d to the sizes of the convolution of x with the filters w. Returns the reason if the shapes do not fit, else
+ * NULL. */
+static const char *misfit(mica_shape x, mica_shape offset, mica_shape w, deform *d) {
+  bool known = x.rank == 4 && offset.rank == 4 && w.rank == 4 && x.dim[1] > 0 && offset.dim[1] > 0 &&
+               offset.dim[2] > 0 && offset.dim[3] > 0;
+  for (int i = 0; known && i < 4; i++) known = w.dim[i] > 0;
+  if (!known)
+    return "all must have rank 4 and known dimensions of at least 1, except the batch, and the height and width of x";
+  d->filters = w.dim[0];
+  d->channels = x.dim[1];
+  for (int i = 0; i < 2; i++) {
+    int64_t stride = or_one(d->how.stride[i]), dilation = or_one(d->how.dilation[i]);
+    d->taps[i] = w.dim[2 + i];
+    d->out[i] = offset.dim[2 + i];
+    int64_t reach = x.dim[2 + i] + 2 * d->how.pad[i] + d->how.pad_more[i] - dilation * (d->taps[i] - 1) - 1;
+    if (x.dim[2 + i] != MICA_DYNAMIC && (reach < 0 || reach / stride + 1 != d->out[i]))
+      return "offsets must have the height and width of the result";
+  }
+  int64_t pairs = 2 * d->taps[0] * d->taps[1];
+  d->parts = offset.dim[1] / pairs;
+  if (offset.dim[1] % pairs) return "axis 1 of offsets must be a multiple of 2 * R * S, for filters of R x S elements";
+  if (d->channels % d->parts) return "axis 1 of offsets, divided by 2 * R * S, must divide the channels of x";
+  if (d->groups < 1 || d->channels != d->groups * w.dim[1])
+    return "groups must be at least 1, and the channels of x must be groups times axis 1 of the filters";
+  return d->filters % d->groups ? "groups must divide the number of filters" : NULL;
+}
+
 /* Sets *d to the sizes of the convolution. If the operands' shapes do not fit, MICA_E_SHAPE with a message that has
  * them. */
 static mica_status find_extents(mica_value x, mica_value offset, mica_value mask, mica_value w,
@@ -22,33 +49,17 @@ static mica_status find_extents(mica_value x, mica_value offset, mica_value mask
   char tx[MICA_SHAPE_TEXT], to[MICA_SHAPE_TEXT], tw[MICA_SHAPE_TEXT];
   *d = (deform){.filters = 0};
   if (config) d->how = *config;
-  bool fits =
-      sx.rank == 4 && so.rank == 4 && sw.rank == 4 && sx.dim[1] > 0 && so.dim[1] > 0 && so.dim[2] > 0 && so.dim[3] > 0;
   d->groups = or_one(d->how.groups);
-  for (int i = 0; fits && i < 4; i++) fits = sw.dim[i] > 0;
-  if (fits) {
-    d->filters = sw.dim[0];
-    d->channels = sx.dim[1];
-    for (int i = 0; i < 2; i++) {
-      int64_t stride = or_one(d->how.stride[i]), dilation = or_one(d->how.dilation[i]);
-      d->taps[i] = sw.dim[2 + i];
-      d->out[i] = so.dim[2 + i];
-      int64_t reach = sx.dim[2 + i] + 2 * d->how.pad[i] + d->how.pad_more[i] - dilation * (d->taps[i] - 1) - 1;
-      if (sx.dim[2 + i] != MICA_DYNAMIC) fits = fits && reach >= 0 && reach / stride + 1 == d->out[i];
-    }
-    int64_t pairs = 2 * d->taps[0] * d->taps[1];
-    d->parts = so.dim[1] / pairs;
-    fits = fits && d->groups > 0 && so.dim[1] % pairs == 0 && d->channels % d->parts == 0 &&
-           d->channels == d->groups * sw.dim[1] && d->filters % d->groups == 0;
-  }
-  if (fits && !mica_value_is_null(mask))
-    fits = sm.rank == 4 && sm.dim[1] * 2 == so.dim[1] && sm.dim[2] == so.dim[2] && sm.dim[3] == so.dim[3];
-  return fits ? MICA_OK
-              : mica__fail(MICA_E_SHAPE,
-                           "x %s, filters %s, offsets %s and the mask do not fit: offsets must be "
-                           "(N, 2 * parts * R * S, P, Q), the mask (N, parts * R * S, P, Q), and parts and groups "
-                           "divide the channels",
-                           mica_shape_format(sx, tx), mica_shape_format(sw, tw), mica_shape_format(so, to));
+  const char *fault = misfit(sx, so, sw, d);
+  if (fault)
+    return mica__fail(MICA_E_SHAPE, "x %s, filters %s and offsets %s do not fit: %s", mica_shape_format(sx, tx),
+                      mica_shape_format(sw, tw), mica_shape_format(so, to), fault);
+  if (mica_value_is_null(mask) ||
+      (sm.rank == 4 && sm.dim[1] * 2 == so.dim[1] && sm.dim[2] == so.dim[2] && sm.dim[3] == so.dim[3]))
+    return MICA_OK;
+  return mica__fail(MICA_E_SHAPE, "the mask is %s, but for offsets %s it must be (N, %lld, %lld, %lld)",
+                    mica_shape_format(sm, tx), mica_shape_format(so, to), (long long)so.dim[1] / 2,
+                    (long long)so.dim[2], (long long)so.dim[3]);
 }
 
 /* Returns the positions of the filters' elements along an axis of the image, before offsets move them: (R S, P, 1)

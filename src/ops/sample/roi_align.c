@@ -60,12 +60,14 @@ mica_value mica_roi_align(mica_value x, mica_value boxes, mica_value images, con
   if (c.sampling == 0) c.sampling = 2;
   if (c.height == 0) c.height = 7;
   if (c.width == 0) c.width = 7;
-  if (shape.rank != 4 || shape.dim[2] < 1 || shape.dim[3] < 1 || given.rank != 2 || given.dim[1] != 4 ||
-      mica_dtype_kind_of(mica_value_dtype(boxes)) != MICA_DTYPE_KIND_FLOAT)
-    return mica__builder_fail(
-        "roi_align", x, MICA_E_SHAPE,
-        "x %s must be (N, C, H, W) with H and W known and at least 1, and boxes %s floating (K, 4)",
-        mica_shape_format(shape, tx), mica_shape_format(given, tb));
+  if (shape.rank != 4 || shape.dim[2] < 1 || shape.dim[3] < 1)
+    return mica__builder_fail("roi_align", x, MICA_E_SHAPE,
+                              "x is %s, but must be (N, C, H, W) with H and W known and at least 1",
+                              mica_shape_format(shape, tx));
+  if (given.rank != 2 || given.dim[1] != 4 || mica_dtype_kind_of(mica_value_dtype(boxes)) != MICA_DTYPE_KIND_FLOAT)
+    return mica__builder_fail("roi_align", x, MICA_E_SHAPE,
+                              "boxes are %s %s, but must be (K, 4) and of a floating type",
+                              mica_dtype_name(mica_value_dtype(boxes)), mica_shape_format(given, tb));
   if (c.height < 0 || c.width < 0 || c.sampling < 0 || c.height > INT32_MAX || c.width > INT32_MAX ||
       c.sampling > INT32_MAX || c.height * c.sampling > INT32_MAX / 4 || c.width * c.sampling > INT32_MAX / 4)
     return mica__builder_fail("roi_align", x, MICA_E_SHAPE,

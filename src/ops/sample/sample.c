@@ -34,16 +34,17 @@ static mica_status check_operands(const mica__type *inputs, const mica__type *im
                                   mica_shape *y) {
   mica_shape x = inputs[0].shape, grid = inputs[1].shape;
   char tx[MICA_SHAPE_TEXT], tg[MICA_SHAPE_TEXT];
-  if (how->mode < MICA_SAMPLE_MODE_LINEAR || how->mode > MICA_SAMPLE_MODE_CUBIC ||
-      how->padding < MICA_SAMPLE_PADDING_ZEROS || how->padding > MICA_SAMPLE_PADDING_REFLECT)
-    return mica__fail(MICA_E_INVALID,
-                      "mode (%d) or padding (%d) is not a value of mica_sample_mode or mica_sample_padding",
-                      (int)how->mode, (int)how->padding);
+  if (how->mode < MICA_SAMPLE_MODE_LINEAR || how->mode > MICA_SAMPLE_MODE_CUBIC)
+    return mica__fail(MICA_E_INVALID, "mode is %d, which is not a value of mica_sample_mode", (int)how->mode);
+  if (how->padding < MICA_SAMPLE_PADDING_ZEROS || how->padding > MICA_SAMPLE_PADDING_REFLECT)
+    return mica__fail(MICA_E_INVALID, "padding is %d, which is not a value of mica_sample_padding", (int)how->padding);
   bool fits = (x.rank == 4 || x.rank == 5) && grid.rank >= 2 && grid.dim[grid.rank - 1] == x.rank - 2;
   if (!fits)
-    return mica__fail(MICA_E_SHAPE,
-                      "x %s must be (N, C, H, W) or (N, C, D, H, W), and the grid %s (N, ..., 2) or (N, ..., 3)",
-                      mica_shape_format(x, tx), mica_shape_format(grid, tg));
+    return mica__fail(
+        MICA_E_SHAPE,
+        "x %s must be (N, C, H, W) or (N, C, D, H, W), and the grid %s (N, ..., 2) or (N, ..., 3), with a "
+        "number for each spatial axis of x",
+        mica_shape_format(x, tx), mica_shape_format(grid, tg));
   if (how->mode == MICA_SAMPLE_MODE_CUBIC && x.rank == 5)
     return mica__fail(MICA_E_UNSUPPORTED, "cubic sampling along three axes is not supported; use linear or nearest");
   if (images && (images->shape.rank != 1 || !same_extent(images->shape.dim[0], grid.dim[0])))
@@ -218,7 +219,7 @@ static mica_status launch(const mica__exec *exec, const mica__kernel_desc *desc,
                     4 * (2 * read + (double)mica_tensor_count(grid)));
   if ((double)e.size[0] * (double)e.size[1] * (double)e.size[2] > INT32_MAX)
     return mica__fail(MICA_E_OVERFLOW,
-                      "sample: a plane of %lld x %lld x %lld elements is too large; it must have fewer than 2^31",
+                      "sample: a plane of %lld x %lld x %lld elements is too large; a plane must have fewer than 2^31",
                       (long long)e.size[0], (long long)e.size[1], (long long)e.size[2]);
   return mica__queue_submit(exec->queue, &l);
 }

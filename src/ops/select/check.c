@@ -208,7 +208,8 @@ static mica_status compare_guards(const mica__check_tensor *got, const unsigned 
   for (size_t i = 0; i < got->total_bytes; i++) {
     bool inside = i >= got->first_byte && i < got->first_byte + got->bytes;
     if (!inside && host[i] != GUARD_PATTERN)
-      return mica__fail(MICA_E_NUMERIC, "byte %lld relative to the output was overwritten",
+      return mica__fail(MICA_E_NUMERIC,
+                        "byte %lld, counted from the start of the output and outside of it, was overwritten",
                         (long long)i - (long long)got->first_byte);
   }
   return MICA_OK;

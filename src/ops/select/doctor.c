@@ -126,7 +126,7 @@ mica_status mica_doctor_run(mica_engine *engine, const char *name, mica_doctor_f
 
 mica_status mica__doctor_run_watched(mica_engine *engine, const char *name, mica__doctor_watch *watch,
                                      mica_doctor_fn *fn, void *user, mica_doctor_summary *summary) {
-  if (!engine || !summary) return mica__fail(MICA_E_INVALID, "mica_doctor_run: a pointer is NULL");
+  if (!engine || !summary) return mica__fail(MICA_E_INVALID, "mica_doctor_run: engine or summary is NULL");
   if (mica_engine_device(engine)->device_class == MICA_DEVICE_CLASS_NULL)
     return mica__fail(MICA_E_UNSUPPORTED, "the null device runs no kernels; there is nothing to examine");
   mica_doctor_summary total = {0};

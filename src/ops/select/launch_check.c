@@ -18,7 +18,8 @@ static mica_status note(mica__launch_notes *notes, const mica__kernel_desc *desc
       return MICA_OK;
     }
   if (notes->count == MICA__LAUNCH_NOTES)
-    return mica__fail(MICA_E_STATE, "an op launches more than %d kernels, which cannot all be checked",
+    return mica__fail(MICA_E_STATE,
+                      "a case of an op launches more than %d kernels and variants, the most that can be checked",
                       MICA__LAUNCH_NOTES);
   notes->list[notes->count].kernel = desc;
   notes->list[notes->count].fault = fault;
@@ -228,7 +229,8 @@ static mica_status find_group(class_groups *groups, const mica__kernel_desc *ker
   size_t at = 1;
   while (at < groups->count && (groups->variants[at] != variant || groups->list[at].kernel != kernel->name)) at++;
   if (at == 1 + MICA__LAUNCH_NOTES)
-    return mica__fail(MICA_E_STATE, "an op launches more than %d kernels, which cannot all be checked",
+    return mica__fail(MICA_E_STATE,
+                      "the cases of an op launch more than %d kernels and variants, the most that can be checked",
                       MICA__LAUNCH_NOTES);
   if (at == groups->count) {
     groups->variants[groups->count++] = variant;

@@ -226,7 +226,8 @@ mica_status mica__mma_prove_by(mica_engine *engine, const mica__kernel_desc *des
     if (status != MICA_E_NUMERIC && status != MICA_E_BUILD) return status;
     reason = mica_error_message();
   }
-  return mica__fail(MICA_E_UNSUPPORTED, "%s %s: %s", mica_dtype_name(dtype), variant->name, reason);
+  return mica__fail(MICA_E_UNSUPPORTED, "variant \"%s\" is not used for %s: %s", variant->name, mica_dtype_name(dtype),
+                    reason);
 }
 
 mica_status mica__mma_prove(mica_engine *engine, int32_t unit, mica_dtype dtype) {

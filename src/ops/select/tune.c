@@ -65,7 +65,8 @@ static mica_status list_candidates(mica_tuner *tuner) {
 }
 
 mica_status mica_tuner_create(mica_engine *engine, const char *problem, mica_tuner **out) {
-  if (!engine || !problem || !out) return mica__fail(MICA_E_INVALID, "mica_tuner_create: a pointer is NULL");
+  if (!engine || !problem || !out)
+    return mica__fail(MICA_E_INVALID, "mica_tuner_create: engine, problem or out is NULL");
   const char *rest = problem + strcspn(problem, " ");
   const mica__op *op = NULL;
   for (size_t i = 0; i < mica__op_count; i++) {
@@ -111,7 +112,7 @@ const char *mica_tuner_candidate(const mica_tuner *tuner, size_t index) {
 
 mica_status mica_tuner_add(mica_tuner *tuner, const char *text, size_t *index) {
   mica__choice choice;
-  if (!tuner || !text || !index) return mica__fail(MICA_E_INVALID, "mica_tuner_add: a pointer is NULL");
+  if (!tuner || !text || !index) return mica__fail(MICA_E_INVALID, "mica_tuner_add: tuner, text or index is NULL");
   if (!mica__choice_parse(tuner->tunable->impls(tuner->trial), text, &choice) ||
       !mica__choice_is_open(tuner->engine, &choice, tuner->trial->problem))
     return mica__fail(MICA_E_NOT_FOUND, "\"%s\" is not a candidate for %s on this device", text, tuner->trial->key);
@@ -220,7 +221,7 @@ mica_status mica__tune(mica_engine *engine, const char *problem) {
   }
   mica_status status = best_seconds > 0
                            ? mica_tuner_keep(tuner, best, best_seconds)
-                           : mica__fail(MICA_E_UNSUPPORTED, "none of the kernels for %s could be run", problem);
+                           : mica__fail(MICA_E_UNSUPPORTED, "no kernel for %s ran and gave the right result", problem);
   mica_tuner_destroy(tuner);
   return status;
 }
