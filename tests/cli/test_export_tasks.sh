@@ -59,9 +59,9 @@ del model.metadata_props[:]
 onnx.save(model, sys.argv[1].replace("speech-gru", "bare"))
 PYTHON
 run info "$work/bare.onnx"
-ends 0 '*run *frame_length (*) 1 to n*; give the input*s length with --shape sound=1x...*' ''
+ends 0 '*run *frame_length (*) from 1 to n*; give the input*s length with --shape sound=1x...*' ''
 run run "$work/bare.onnx"
-ends 1 '' '*frame_length (*) 1 to n*; give the input*s length with --shape sound=1x...*'
+ends 1 '' '*frame_length (*) from 1 to n*; give the input*s length with --shape sound=1x...*'
 
 # --- one language in another, by the likeliest next token ---
 mkdir "$work/data"

@@ -122,7 +122,7 @@ awk -v wer="$(json metrics.wer)" 'BEGIN { exit !(wer < 0.2) }' || fault "$out"
 same "$work/conformer" 0.05 2
 # shellcheck disable=SC2086
 run $conformer --heads 3 --out "$work/bad"
-ends 2 '' 'mica train: a width of 32 cannot be shared by 3 heads in pairs: width must be a multiple of 6'
+ends 2 '' 'mica train: width is 32, but must be a multiple of 6, twice the number of heads (3)'
 
 # A network that was pruned has states for the heads, channels and units that are left.
 for kind in run conformer; do
