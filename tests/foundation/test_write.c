@@ -207,6 +207,18 @@ static const char with_bytes[] =
     "\"\\u2581\":7,\"\\u2581ab\":8,\"aba\":9},"
     "\"merges\":[\"a b\",\"\\u2581 ab\",\"ab a\"]}}";
 
+/* Without prepend_scheme, add_prefix_space decides; beside it, it is not read. */
+static const char scheme_and_flag[] =
+    "{\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"\\u2581\",\"prepend_scheme\":\"first\",\"split\":"
+    "false,\"add_prefix_space\":false},"
+    "\"decoder\":{\"type\":\"Fuse\"},\"model\":{\"type\":\"BPE\",\"unk_token\":\"<unk>\",\"byte_fallback\":true,"
+    "\"vocab\":{\"<unk>\":0,\"a\":1,\"b\":2,\"\\u2581\":3,\"\\u2581a\":4},\"merges\":[\"\\u2581 a\"]}}";
+
+/* A ByteLevel without add_prefix_space has the default, true. */
+static const char default_prefix[] =
+    "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"use_regex\":true},\"decoder\":{\"type\":\"ByteLevel\"},"
+    "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"\\u0120\":1,\"\\u0120a\":2},\"merges\":[\"\\u0120 a\"]}}";
+
 /* Writes the keys into a file and compares ids of texts with the ids by the JSON. */
 static void comes_back(const char *json, int64_t tokens, const char *const *texts, size_t count) {
   mica_gguf_keys *keys = NULL;
@@ -243,6 +255,7 @@ START_TEST(tokenizers_come_back) {
   static const char *const others[] = {"ab abab", "aba\xc3\xa9", "<s>ab", "bbb", ""};
   comes_back(byte_level, 12, texts, 5);
   comes_back(with_bytes, 10, others, 5);
+  comes_back(scheme_and_flag, 5, &texts[3], 2);
 }
 END_TEST
 
@@ -273,6 +286,7 @@ START_TEST(wrong_tokenizers_are_refused) {
     const char *json, *sentence;
     int64_t tokens;
   } wrong[] = {{byte_level, "has the id", 9},
+               {default_prefix, "add_prefix_space true", 3},
                {"{\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0},\"unk_token\":\"a\"}}", "it must be BPE", 4},
                {"{", "json", 4}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

@@ -230,7 +230,8 @@ static mica_status write_byte_level(vocabulary *v, mica_gguf_keys *keys) {
   const cJSON *level = step_of(pre, "pretokenizers", "ByteLevel"), *split = step_of(pre, "pretokenizers", "Split");
   const cJSON *digits = step_of(pre, "pretokenizers", "Digits");
   const cJSON *pattern = get(get(split, "pattern"), "Regex"), *flag = get(level, "use_regex");
-  if (is_true(level, "add_prefix_space")) return refuse(v, "a byte-level tokeniser with add_prefix_space true");
+  if (!cJSON_IsFalse(get(level, "add_prefix_space")))
+    return refuse(v, "a byte-level tokeniser with add_prefix_space true, which is the default");
   if (digits && !is_true(digits, "individual_digits")) return refuse(v, "Digits with individual_digits false");
   if (split && (!cJSON_IsString(pattern) || !is(split, "behavior", "Isolated") || is_true(split, "invert")))
     return refuse(v, "a Split that is inverted, not Isolated, or not by a regular expression");
@@ -251,8 +252,10 @@ static mica_status write_sentencepiece(vocabulary *v, mica_gguf_keys *keys) {
   const cJSON *meta = step_of(get(v->root, "pre_tokenizer"), "pretokenizers", "Metaspace");
   const cJSON *before = step_of(get(v->root, "normalizer"), "normalizers", "Prepend");
   const cJSON *unknown = get(v->model, "unk_token");
-  const bool prefix =
-      before || (meta && !is(meta, "prepend_scheme", "never") && !cJSON_IsFalse(get(meta, "add_prefix_space")));
+  /* As parse_metaspace reads it: add_prefix_space counts only if there is no prepend_scheme. */
+  const bool never = mica__json_member(meta, "prepend_scheme") ? is(meta, "prepend_scheme", "never")
+                                                               : cJSON_IsFalse(get(meta, "add_prefix_space"));
+  const bool prefix = before || (meta && !never);
   MICA_TRY(mica_gguf_keys_add_text(keys, "tokenizer.ggml.model", "llama"));
   MICA_TRY(mica_gguf_keys_add_text(keys, "tokenizer.ggml.pre", "default"));
   MICA_TRY(mica_gguf_keys_add_flag(keys, "tokenizer.ggml.add_space_prefix", prefix));
