@@ -218,6 +218,9 @@ static mica_status take_product(finding *f, const mica__onnx_node *node) {
 
 /* --- the graph --- */
 
+/* True for a domain of ONNX or ONNX Runtime. Operators of other domains may have the same names. */
+static bool is_common_domain(const char *domain) { return !*domain || !strcmp(domain, "com.microsoft"); }
+
 /* True for a product of ONNX's own; operators of other domains may have the same names. */
 static bool is_product(const mica__onnx_node *node) {
   return !*node->domain && (!strcmp(node->op, "Conv") || !strcmp(node->op, "Gemm") || !strcmp(node->op, "MatMul"));
@@ -249,7 +252,8 @@ static const struct {
 static mica_status look_at(finding *f, const mica__onnx_node *node) {
   if (is_product(node)) return take_product(f, node);
   for (size_t i = 0; i < sizeof left_float / sizeof *left_float; i++)
-    if (!strcmp(node->op, left_float[i].op)) return add_float(f, node, left_float[i].why);
+    if (is_common_domain(node->domain) && !strcmp(node->op, left_float[i].op))
+      return add_float(f, node, left_float[i].why);
   const Onnx__TensorProto *table = !*node->domain && !strcmp(node->op, "Gather") ? operand(f, node, 0) : NULL;
   mica_shape shape = {0};
   if (table && is_f32(table, &shape) && shape.rank == 2) return add_float(f, node, "float: the rows of an embedding");
@@ -264,7 +268,7 @@ static mica_status check(const mica_onnx *model) {
                                           "QLinearConvolution", "DynamicQuantizeLinear"};
   for (size_t i = 0; i < model->operator_count; i++)
     for (size_t k = 0; k < sizeof quantized / sizeof *quantized; k++)
-      if (!strcmp(model->operators[i].name, quantized[k]))
+      if (is_common_domain(model->operators[i].domain) && !strcmp(model->operators[i].name, quantized[k]))
         return mica__fail(MICA_E_STATE, "%s is quantised already: it has %s", model->name, quantized[k]);
   return MICA_OK;
 }

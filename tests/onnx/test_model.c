@@ -182,6 +182,34 @@ START_TEST(operators_of_other_domains_may_have_any_name) {
 }
 END_TEST
 
+/* Only operators of ONNX and ONNX Runtime are kept in floating point or mean that a model is quantised. */
+START_TEST(layers_of_other_domains_have_no_products) {
+  static const char *const domains[] = {"", "ai.onnx", "com.microsoft", "com.example"};
+  static const char *const ops[] = {
+      "ConvTranspose", "LSTM",           "GRU",         "RNN",        "Einsum", "Attention", "MultiHeadAttention",
+      "DeformConv",    "QuantizeLinear", "QLinearConv", "MatMulNBits"};
+  for (size_t d = 0; d < sizeof domains / sizeof *domains; d++)
+    for (size_t o = 0; o < sizeof ops / sizeof *ops; o++) {
+      const bool own = d < 3, quantised = o >= 8;
+      char node[64];
+      mica_onnx *model = NULL;
+      mica__onnx_products found;
+      snprintf(node, sizeof node, "%s x x > y", ops[o]);
+      mica__text graph = graph_of((const char *[]){NULL});
+      add_node_of(&graph, node, domains[d]);
+      mica__text file = wire_model(&graph);
+      ck_ok(open_model(&file, &model));
+      const mica_status status = mica__onnx_products_find(model, &found);
+      ck_assert_int_eq(status, own && quantised ? MICA_E_STATE : MICA_OK);
+      if (status == MICA_OK) {
+        ck_assert_uint_eq(found.count, own);
+        mica__onnx_products_free(&found);
+      }
+      mica_onnx_close(model);
+    }
+}
+END_TEST
+
 /* A batch norm is only taken into a convolution if it is ONNX's. */
 START_TEST(norms_of_other_domains_are_left) {
   static const char *const domains[] = {"", "ai.onnx", "com.example"};
@@ -417,6 +445,6 @@ END_TEST
 
 TESTS(NEEDS(ONNX), NULL, NULL, a_model_is_described, what_is_no_model_is_refused, deep_nesting_is_refused,
       too_many_messages_are_refused, functions_that_call_themselves_are_refused,
-      operators_of_other_domains_may_have_any_name, norms_of_other_domains_are_left, tensors_that_cannot_be_are_refused,
-      external_data_stay_inside, links_that_stay_inside_are_followed, the_first_error_is_told,
-      too_many_nodes_are_refused)
+      operators_of_other_domains_may_have_any_name, layers_of_other_domains_have_no_products,
+      norms_of_other_domains_are_left, tensors_that_cannot_be_are_refused, external_data_stay_inside,
+      links_that_stay_inside_are_followed, the_first_error_is_told, too_many_nodes_are_refused)

@@ -74,6 +74,11 @@ mica__text wire_port(const char *name, int type, const int64_t *dims) {
 mica__text wire_node(const char *text) {
   mica__text node = {0};
   int field = 4; /* the operator, then operands, behind '>' results */
+  const size_t domain = strcspn(text, ": ");
+  if (text[domain] == ':') {
+    wire_bytes(&node, 7, text, domain);
+    text += domain + 1;
+  }
   while (*text) {
     size_t n = strcspn(text, " ");
     if (n == 1 && *text == '>')

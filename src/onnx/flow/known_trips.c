@@ -25,10 +25,10 @@ static bool is_known_name(const knowing *k, const char *name) {
 }
 
 static bool is_known_node(const knowing *k, const mica__onnx_node *node) {
-  if (!strcmp(node->op, "Shape") || !strcmp(node->op, "Size")) return true;
-  if (node->body_count || node->function || !strncmp(node->op, "Random", 6) || !strcmp(node->op, "Bernoulli") ||
-      !strcmp(node->op, "Multinomial"))
-    return false;
+  const char *op = *node->domain ? "" : node->op; /* of ONNX; other domains may use the same names */
+  if (node->body_count || node->function) return false;
+  if (!strcmp(op, "Shape") || !strcmp(op, "Size")) return true;
+  if (!strncmp(op, "Random", 6) || !strcmp(op, "Bernoulli") || !strcmp(op, "Multinomial")) return false;
   for (int32_t i = 0; i < node->input_count; i++)
     if (!is_known_name(k, node->inputs[i])) return false;
   return true;
