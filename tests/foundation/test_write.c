@@ -219,6 +219,12 @@ static const char default_prefix[] =
     "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"use_regex\":true},\"decoder\":{\"type\":\"ByteLevel\"},"
     "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"\\u0120\":1,\"\\u0120a\":2},\"merges\":[\"\\u0120 a\"]}}";
 
+/* Added tokens that the vocabulary has, without an id and with another one, and an empty one. */
+static const char known_added[] =
+    "{\"added_tokens\":[{\"content\":\"<end>\",\"special\":true},{\"id\":7,\"content\":\"<user>\"},{\"content\":\"\"}],"
+    "\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},\"decoder\":{\"type\":\"ByteLevel\"},"
+    "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"<end>\":2,\"<user>\":3,\"ab\":4},\"merges\":[\"a b\"]}}";
+
 /* Writes the keys into a file and compares ids of texts with the ids by the JSON. */
 static void comes_back(const char *json, int64_t tokens, const char *const *texts, size_t count) {
   mica_gguf_keys *keys = NULL;
@@ -256,6 +262,7 @@ START_TEST(tokenizers_come_back) {
   comes_back(byte_level, 12, texts, 5);
   comes_back(with_bytes, 10, others, 5);
   comes_back(scheme_and_flag, 5, &texts[3], 2);
+  comes_back(known_added, 5, &texts[2], 3);
 }
 END_TEST
 

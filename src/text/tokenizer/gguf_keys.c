@@ -18,6 +18,7 @@ enum { NORMAL = 1, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE };
 typedef struct vocabulary {
   const char *name; /* for error messages */
   const cJSON *root, *model;
+  const mica_tokenizer *opened; /* the tokeniser that the JSON opens as */
   size_t count;
   mica_gguf_text *tokens;
   int32_t *types;
@@ -55,15 +56,12 @@ static const cJSON *step_of(const cJSON *step, const char *list, const char *typ
 
 /* --- tokens --- */
 
-static mica_status set_token(vocabulary *v, const char *text, const cJSON *id, int32_t type) {
-  if (!cJSON_IsNumber(id)) return mica__fail(MICA_E_FORMAT, "%s: the token \"%.60s\" has no id", v->name, text);
-  const double number = id->valuedouble;
-  if (!(number >= 0 && number < (double)v->count) || number != (double)(int64_t)number)
-    return mica__fail(MICA_E_FORMAT, "%s: the token \"%.60s\" has the id %.0f, but the model's ids are 0 to %zu",
-                      v->name, text, number, v->count - 1);
-  const size_t i = (size_t)number;
-  v->tokens[i] = (mica_gguf_text){text, strlen(text)};
-  v->types[i] = type;
+static mica_status set_token(vocabulary *v, const char *text, int32_t id, int32_t type) {
+  if (id < 0 || (size_t)id >= v->count)
+    return mica__fail(MICA_E_FORMAT, "%s: the token \"%.60s\" has the id %" PRId32 ", but the model's ids are 0 to %zu",
+                      v->name, text, id, v->count - 1);
+  v->tokens[id] = (mica_gguf_text){text, strlen(text)};
+  v->types[id] = type;
   return MICA_OK;
 }
 
@@ -79,18 +77,17 @@ static mica_status read_tokens(vocabulary *v) {
     int32_t type = NORMAL;
     if (v->bytes && is_byte(one->string)) type = BYTE;
     if (v->bytes && cJSON_IsString(unknown) && !strcmp(unknown->valuestring, one->string)) type = UNKNOWN;
-    MICA_TRY(set_token(v, one->string, one, type));
+    MICA_TRY(set_token(v, one->string, (int32_t)one->valuedouble, type));
   }
   const cJSON *added = get(v->root, "added_tokens");
   for (const cJSON *one = cJSON_IsArray(added) ? added->child : NULL; one; one = one->next) {
-    const cJSON *content = get(one, "content"), *id = get(one, "id");
-    if (!cJSON_IsString(content)) return mica__fail(MICA_E_FORMAT, "%s: an added token has no content", v->name);
-    const bool stays = cJSON_IsNumber(id) && id->valuedouble >= 0 && id->valuedouble < (double)v->count &&
-                       v->types[(size_t)id->valuedouble] == UNKNOWN;
-    MICA_TRY(set_token(v, content->valuestring, id,
-                       stays                     ? UNKNOWN
-                       : is_true(one, "special") ? CONTROL
-                                                 : USER_DEFINED));
+    const char *content = get(one, "content")->valuestring;
+    if (!*content) continue; /* never found in a text */
+    /* A token of the vocabulary keeps its id there, whatever "id" says. */
+    const int32_t known = mica__vocab_find(&v->opened->vocab, &v->opened->vocab.model, content, strlen(content));
+    const int32_t id = known >= 0 ? known : (int32_t)get(one, "id")->valuedouble;
+    const bool stays = id >= 0 && (size_t)id < v->count && v->types[id] == UNKNOWN;
+    MICA_TRY(set_token(v, content, id, stays ? UNKNOWN : is_true(one, "special") ? CONTROL : USER_DEFINED));
   }
   /* Ids without a token get the names that other programs use. */
   char *at = v->unused = malloc(v->count * 32);
@@ -311,14 +308,13 @@ mica_status mica_tokenizer_gguf_keys(const char *name, const char *json, size_t 
   if (tokens < 1 || tokens > MICA__MOST_TOKENS)
     return mica__fail(MICA_E_INVALID, "%s: a model cannot have %" PRId64 " tokens; 1 to %d are allowed", name, tokens,
                       MICA__MOST_TOKENS);
-  /* Opens the JSON as a tokeniser to check it. */
-  mica_tokenizer *checked = NULL;
-  MICA_TRY(mica_tokenizer_open_memory(name, json, bytes, &checked));
-  mica_tokenizer_destroy(checked);
+  /* Opening checks the JSON, so that types of its members need no checks here. */
+  mica_tokenizer *opened = NULL;
+  MICA_TRY(mica_tokenizer_open_memory(name, json, bytes, &opened));
   cJSON *root = cJSON_ParseWithLength(json, bytes);
-  if (!root) return mica__fail_nomem(name);
-  vocabulary v = {.name = name, .root = root, .count = (size_t)tokens};
-  const mica_status status = write_all(&v, keys);
+  vocabulary v = {.name = name, .root = root, .opened = opened, .count = (size_t)tokens};
+  const mica_status status = root ? write_all(&v, keys) : mica__fail_nomem(name);
+  mica_tokenizer_destroy(opened);
   free(v.tokens);
   free(v.types);
   free(v.scores);
