@@ -21,7 +21,7 @@ rejects 'help cahce' 'mica help: there is no command cahce; did you mean mica ca
 rejects 'help depth' 'mica help: there is no command depth; for the task, see mica train --task depth --help'
 rejects verify 'mica: there is no command verify; for the task, see mica train --task verify --help'
 rejects 'devices --jsn' 'mica devices: there is no option --jsn; did you mean --json?'
-rejects 'devices --xyzzy=1' 'mica devices: there is no option --xyzzy; mica devices --help lists them'
+rejects 'devices --xyzzy=1' 'mica devices: there is no option --xyzzy; mica devices --help lists the options'
 rejects 'devices --json=yes' 'mica devices: --json takes no value'
 rejects 'devices gpu' 'mica devices: "gpu" is one word too many; mica devices --help shows the usage'
 rejects 'devices -- --json' 'mica devices: "--json" is one word too many; *'
@@ -39,7 +39,7 @@ ends 2 '' 'mica train: --data is empty'
 run train --data "$work" --out=
 ends 2 '' 'mica train: --out is empty'
 run train -q
-ends 2 '' 'mica train: there is no option -q; mica train --help lists them'
+ends 2 '' 'mica train: there is no option -q; mica train --help lists the options'
 run train -- -q
 ends 2 '' 'mica train: "-q" is one word too many; mica train --help shows the usage'
 run info resnt18

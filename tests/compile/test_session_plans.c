@@ -270,7 +270,7 @@ START_TEST(a_run_is_not_fed_with_what_it_overwrites) {
   ck_assert_int_eq(mica_session_run(session, test_queue(), &own, 1), MICA_E_INVALID);
   ck_assert_str_eq(mica_error_message(),
                    "mica_session_run: the tensor for 'x' is output 1, which the run overwrites; copy it, or bind the "
-                   "output to another");
+                   "output to another tensor");
   own.tensor = mica_session_parameter(session, "state");
   ck_assert_int_eq(mica_session_run(session, test_queue(), &own, 1), MICA_E_INVALID);
   ck_assert_str_eq(mica_error_message(),
