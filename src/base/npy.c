@@ -81,7 +81,7 @@ static mica_status parse_value(const char *name, int key, const char **at, mica_
     const char *end = parse_string(*at, descr, sizeof descr);
     if (!end)
       return mica__fail(MICA_E_FORMAT,
-                        "%s: 'descr' in its header is no plain element type such as '<f4'; save each field of a "
+                        "%s: 'descr' in its header is not the name of a type such as '<f4'; save each field of a "
                         "structured array in its own file",
                         name);
     if (!take_type(descr, npy))

@@ -94,7 +94,8 @@ static int from_onnx(const cli_command *self, const struct values *v) {
   if (mica_onnx_open(v->from, &model) != MICA_OK) return cli_fail_library(self);
   int status = read_weights(self, model, &w);
   const size_t kept = status == CLI_OK ? drop_small(&w) : 0;
-  if (status == CLI_OK && !kept) status = cli_fail(self, "%s holds no weights", v->from);
+  if (status == CLI_OK && !kept)
+    status = cli_fail(self, "%s holds no weights of a floating-point type; only such weights are converted", v->from);
   if (status == CLI_OK && mica_safetensors_write(v->to, w.list, kept, NULL, 0) != MICA_OK)
     status = cli_fail_library(self);
   if (status == CLI_OK) printf("written   %s: %zu tensors\n", cli_clean(v->to), kept);

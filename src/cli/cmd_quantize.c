@@ -143,10 +143,11 @@ static int take_model(const cli_command *self, const struct values *v, double sc
   size_t counts[2] = {0};
   const char *const texts[2] = {v->mean, v->deviation};
   if ((v->bits && strcmp(v->bits, "8") != 0) || v->group || v->equalize) {
-    cli_fail(self, "--%s is for runs; an ONNX model gets weights of 8 bits",
+    cli_fail(self, "--%s is for runs; %s is a model in ONNX%s",
              v->group      ? "group"
              : v->equalize ? "equalize"
-                           : "bits 4");
+                           : "bits 4",
+             v->run, v->group || v->equalize ? "" : ", which gets weights of 8 bits");
     return CLI_USAGE;
   }
   if (!is_model(v->out)) {
@@ -281,10 +282,11 @@ static int run(const cli_command *self, const void *given) {
   }
   if (status == CLI_OK) status = cli_open_run(self, v->run, v->device, &engine, &trained);
   if (status == CLI_OK && measuring(v) && *mica_run_setting(trained, "quantize")) {
-    cli_fail(self,
-             "--%s has no effect: %s was trained with rounded weights and inputs, and its ranges are used; leave the "
-             "option out",
-             measuring(v), v->run);
+    cli_fail(
+        self,
+        "--%s has no effect: %s was trained with rounded weights and inputs, and the ranges found in that training "
+        "are used; leave the option out",
+        measuring(v), v->run);
     status = CLI_USAGE;
   }
   if (status == CLI_OK && mica_run_quantize(trained, &config, &report) != MICA_OK) status = cli_fail_library(self);

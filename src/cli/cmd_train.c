@@ -203,7 +203,7 @@ static int write_report(const cli_command *self, mica_run *run, const char *fold
                         const char *energy) {
   char path[4096];
   if (snprintf(path, sizeof path, "%s/config.json", folder) < (int)sizeof path && access(path, F_OK) != 0)
-    return cli_fail(self, "%s was deleted or moved: there is no %s any more", folder, path);
+    return cli_fail(self, "there is no %s any more; was the folder deleted or moved?", path);
   if (snprintf(path, sizeof path, "%s/report.html", folder) >= (int)sizeof path)
     return cli_fail(self, "the path %s is too long", folder);
   if (energy &&
@@ -517,7 +517,7 @@ static int run_lora(const cli_command *self, const struct values *v) {
                          .json = v->json,
                          .quiet = v->quiet};
   if (!refused) return cli_train_adapter(self, &lora);
-  cli_fail(self, "--%s is not for --lora; its ranks have equal shards of each batch", refused);
+  cli_fail(self, "--%s is not for --lora; leave it out", refused);
   return CLI_USAGE;
 }
 

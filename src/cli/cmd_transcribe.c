@@ -174,7 +174,7 @@ static int run(const cli_command *self, const void *given) {
   bool piped = false;
   for (size_t i = 0; i < v->inputs.count; i++) piped = piped || !strcmp(v->inputs.words[i], "-");
   if (!piped && (v->rate || v->channels)) {
-    cli_fail(self, "--%s is for raw samples from standard input (-); a file has its own",
+    cli_fail(self, "--%s is for raw samples from standard input (-); a file states this itself",
              v->rate ? "rate" : "channels");
     return CLI_USAGE;
   }

@@ -299,7 +299,7 @@ static int run(const cli_command *self, const void *given) {
   const char *lost = values->shapes ? "shapes" : values->shape ? "shape" : values->budget ? "budget" : NULL;
   if (!lost && values->device && !values->worker) lost = "device";
   if (!values->op && !values->worker && lost) {
-    cli_fail(self, "--%s is for an op to tune, but none is named; mica tune lists the ops", lost);
+    cli_fail(self, "--%s is for an op to tune, but no op is named; mica tune lists the ops", lost);
     return CLI_USAGE;
   }
   if (values->shapes && values->shape) {

@@ -140,7 +140,7 @@ static const struct {
     {"{'descr': '|u1', 'fortran_order': False, 'shape': (6,), 'shape': (2,), }", "two values of 'shape'"},
     {"{'descr': '|u1', 'fortran_order': False, 'x': '\\'shape\\': (9, 9)', 'shape': (6,), }", "unknown key 'x'"},
     {"{'descr': \"'shape': (9, 9)\", 'fortran_order': False, 'shape': (6,), }", "elements of type \"'shape': (9, 9)\""},
-    {"{'descr': [('a', '<i2')], 'fortran_order': False, 'shape': (6,), }", "no plain element type"},
+    {"{'descr': [('a', '<i2')], 'fortran_order': False, 'shape': (6,), }", "not the name of a type"},
     {"{'descr': '|u1', 'fortran_order': False, }", "no 'shape'"},
     {"{'fortran_order': False, 'shape': (6,), }", "no 'descr'"},
     {"{'descr': '|u1', 'fortran_order': 0, 'shape': (6,), }", "must be True or False"},
