@@ -149,8 +149,8 @@ static mica_status step(run *r, bool *more) {
   *more = batch.count > 0;
   if (!*more && t->progress.batch == 0)
     return mica__fail(MICA_E_INVALID,
-                      "mica_trainer_fit: the source of batches should give %llu, but gave none in epoch %lld",
-                      (unsigned long long)r->training->batches, (long long)t->progress.epoch + 1);
+                      "mica_trainer_fit: the source gave no batch in epoch %lld, but its field batches is %llu",
+                      (long long)t->progress.epoch + 1, (unsigned long long)r->training->batches);
   if (!*more) return MICA_OK;
   MICA_TRY(mica_trainer_step(t, &batch));
   t->progress.batch++;

@@ -49,7 +49,8 @@ mica_value mica_batch_samples(const mica_batch_values *batch) {
       return mica__count_along(mica_cast(value, MICA_F32), MICA_AXES(0));
   }
   return batch ? mica__graph_fail(batch->graph, MICA_E_STATE,
-                                  "mica_batch_samples: the step must first read a column with a dimension of samples")
+                                  "mica_batch_samples: the step has read no column with a dimension of samples; call "
+                                  "mica_batch_value first")
                : (mica_value){0};
 }
 
@@ -283,8 +284,11 @@ static mica_status build_graph(const mica_trainer *t, const mica_trainer_config 
   c->step(phase->nn, &phase->batch, c->step_config, made);
   MICA_TRY(graph_status(phase->graph));
   if (kind != MICA__PHASE_PREDICT) {
-    if (!made->loss.graph || mica_value_shape(made->loss).rank != 0)
-      return mica__fail(MICA_E_INVALID, "the step must set a loss, and the loss must be a scalar");
+    char shape[MICA_SHAPE_TEXT];
+    if (!made->loss.graph) return mica__fail(MICA_E_INVALID, "the step has not set the loss of its objective");
+    if (mica_value_shape(made->loss).rank != 0)
+      return mica__fail(MICA_E_INVALID, "the step's loss has the shape %s, but must be a scalar",
+                        mica_shape_format(mica_value_shape(made->loss), shape));
     MICA_TRY(make_slots(phase, made, kind == MICA__PHASE_TEST));
     put_out(phase, made, kind == MICA__PHASE_TRAIN, outputs);
   }

@@ -22,7 +22,7 @@ static mica_status make_view(const mica__stages *s, const char *column, const mi
     return mica__fail(MICA_E_INVALID, "column '%s' is a scalar; with stages, each column needs a dimension of samples",
                       column);
   if (shape.dim[0] % s->micro)
-    return mica__fail(MICA_E_INVALID, "a batch of %lld samples cannot be divided into %d micro-batches",
+    return mica__fail(MICA_E_INVALID, "a batch of %lld samples cannot be divided into %d equal micro-batches",
                       (long long)shape.dim[0], (int)s->micro);
   shape.dim[0] /= s->micro;
   MICA_TRY(mica_shape_count(shape, &count));
@@ -131,7 +131,9 @@ static mica_status fetch(mica_trainer *t, size_t index, char *data, size_t bytes
   while (s && !(s->holders[index] >> stage & 1)) stage++;
   if (!s || stage == s->stage) {
     MICA_TRY(tested(t, info, &from));
-    if (!from) return mica__fail(MICA_E_STATE, "this rank holds no tensor for the parameter '%s'", info->name);
+    if (!from)
+      return mica__fail(MICA_E_STATE, "this rank holds no tensor for the parameter '%s' (an error in Mica)",
+                        info->name);
     MICA_TRY(mica_tensor_download(t->queue, from, data, bytes));
   }
   const mica_transfer all = {.kind = MICA_COLLECTIVE_BROADCAST,

@@ -49,10 +49,11 @@ static mica_status choose(const mica_trainer *t, const mica__cut_points *p, int3
   int32_t *cuts = calloc((size_t)stages + 1, sizeof *cuts);
   mica_status status = costs && cuts ? MICA_OK : mica__fail_nomem("stages");
   if (status == MICA_OK && p->count + 1 < stages)
-    status = mica__fail(MICA_E_INVALID,
-                        "the network cannot be cut into %d stages: cuts are possible only where a single value is "
-                        "passed on (points: %d)",
-                        (int)stages, (int)p->count);
+    status =
+        mica__fail(MICA_E_INVALID,
+                   "stages.count is %d, but the network can be cut into at most %d stages; it can be cut only where "
+                   "one layer passes a single value to the next",
+                   (int)stages, (int)p->count + 1);
   for (int32_t i = 0; status == MICA_OK && i <= p->count; i++) costs[i] = i < p->count ? p->list[i].cost : p->rest;
   if (status == MICA_OK) status = mica__cut_evenly(costs, p->count + 1, stages, cuts);
   for (int32_t k = 0; status == MICA_OK && k < stages; k++) {
@@ -284,7 +285,8 @@ static mica_status find_points(mica_trainer *t, mica__cut_points *points) {
   }
   mica_status status = mica__graph_cut_points(t->training.graph, ends, 2, weights, points);
   if (status == MICA_OK && points->flows[t->training.weight.id - 1])
-    status = mica__fail(MICA_E_UNSUPPORTED, "the network cannot be cut: the weight of its loss depends on parameters");
+    status = mica__fail(MICA_E_UNSUPPORTED,
+                        "the network cannot be cut into stages, because the weight of its loss depends on parameters");
   free(weights);
   return status;
 }

@@ -20,14 +20,23 @@ static mica_status check(const mica_trainer_config *c) {
   if (c->tensor > 1 && (c->sync_norm || c->like || c->hook))
     return mica__fail(MICA_E_UNSUPPORTED,
                       "mica_trainer_create: tensor cannot be combined with sync_norm, like or hook");
-  if (c->epochs < 0 || c->patience < 0 || c->report_every < 0 || c->checkpoint_steps < 0)
-    return mica__fail(MICA_E_INVALID,
-                      "mica_trainer_create: epochs, patience, report_every and checkpoint_steps must be 0 or above");
+  const struct count {
+    const char *name;
+    int64_t value;
+  } counts[] = {{"epochs", c->epochs},
+                {"patience", c->patience},
+                {"report_every", c->report_every},
+                {"checkpoint_steps", c->checkpoint_steps},
+                {"schedule.steps", c->schedule.steps},
+                {"schedule.warmup", c->schedule.warmup},
+                {"schedule.every", c->schedule.every}};
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+    if (counts[i].value < 0)
+      return mica__fail(MICA_E_INVALID, "mica_trainer_create: %s is %lld, but must be 0 or above", counts[i].name,
+                        (long long)counts[i].value);
   if (!(c->schedule.rate >= 0 && c->schedule.rate <= DBL_MAX))
     return mica__fail(MICA_E_INVALID, "mica_trainer_create: the learning rate is %g, but must be finite and 0 or above",
                       c->schedule.rate);
-  if (c->schedule.steps < 0 || c->schedule.warmup < 0 || c->schedule.every < 0)
-    return mica__fail(MICA_E_INVALID, "mica_trainer_create: steps, warmup and every of a schedule must be 0 or above");
   if (!strcmp(mica_schedule_name(c->schedule.kind), "?"))
     return mica__fail(MICA_E_INVALID, "mica_trainer_create: %d is not a mica_schedule", (int)c->schedule.kind);
   return MICA_OK;

@@ -191,6 +191,11 @@ static void weighs_wrongly(mica_nn *nn, const mica_batch_values *batch, const vo
   out->metrics[0] = (mica_metric){.name = "mean", .sum = mica_sum(x, MICA_ALL_AXES, false), .weight = x};
 }
 
+static void makes_a_vector(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
+  (void)nn, (void)config;
+  out->loss = mica_batch_value(batch, "rating");
+}
+
 START_TEST(wrong_steps_are_named) {
   static const mica_batch_column columns[] = {{"rating", MICA_F32, {1, {MICA_DYNAMIC}}}};
   static const struct {
@@ -198,7 +203,8 @@ START_TEST(wrong_steps_are_named) {
     const char *sentence;
   } cases[] = {{NULL, "step is NULL"},
                {asks_for_more, "no column 'height'; choose from 'rating'"},
-               {makes_nothing, "must set a loss"},
+               {makes_nothing, "the step has not set the loss"},
+               {makes_a_vector, "the step's loss has the shape (?), but must be a scalar"},
                {weighs_wrongly, "'mean' must have a weight of the shape"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const mica_trainer_config config = {.step = cases[i].step, .columns = columns, .column_count = 1};
@@ -248,7 +254,7 @@ START_TEST(wrong_sources_are_named) {
                {next, NULL, MICA_E_INVALID, "the source's function seek is NULL"},
                {next_fails, seek, MICA_E_IO, "the source of batches failed in next"},
                {next_says_why, seek, MICA_E_INVALID, "mica_tensor_upload: a pointer is NULL"},
-               {next_gives_none, seek, MICA_E_INVALID, "the source of batches should give 8, but gave none"}};
+               {next_gives_none, seek, MICA_E_INVALID, "gave no batch in epoch 1, but its field batches is 8"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     static source nothing;
     const mica_trainer_config config = {.step = takes_the_mean, .columns = rating, .column_count = 1};

@@ -54,7 +54,10 @@ typedef struct steps {
 static mica_status walk(steps *s, const cJSON *object, int depth) {
   const char *type = NULL;
   const cJSON *list = NULL, *item = NULL;
-  if (!cJSON_IsObject(object)) return mica__fail(MICA_E_FORMAT, "a step must be a JSON object");
+  if (!cJSON_IsObject(object))
+    return mica__fail(MICA_E_FORMAT,
+                      depth ? "each element of %s must be a JSON object" : "the value of \"%s\" must be a JSON object",
+                      depth ? s->key : s->what);
   MICA_TRY(mica__json_text(object, "type", true, &type));
   if (strcmp(type, "Sequence") != 0) {
     if (++s->count > MICA__MOST_STEPS)

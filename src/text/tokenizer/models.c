@@ -12,6 +12,7 @@
  * tried. */
 #define MOST_CHARACTERS 1000
 #define MOST_AFFIX 64
+#define MOST_SHOWN ((size_t)40) /* bytes of a word in a message */
 
 void mica__model_free(mica__model *model) {
   free(model->prefix);
@@ -24,15 +25,16 @@ void mica__model_free(mica__model *model) {
 
 /* --- words --- */
 
-static mica_status unknown(const mica_tokenizer *tokenizer, mica_encoding *out) {
+static mica_status unknown(const mica_tokenizer *tokenizer, const char *text, size_t bytes, mica_encoding *out) {
   if (tokenizer->model.unk < 0)
-    return mica__fail(MICA_E_FORMAT, "a word is unknown, but the tokeniser has no token for unknown words");
+    return mica__fail(MICA_E_FORMAT, "the word '%.*s' is unknown, and the tokeniser has no token for unknown words",
+                      (int)(bytes < MOST_SHOWN ? bytes : mica__utf8_prefix(text, MOST_SHOWN)), text);
   return mica__encoding_add(out, tokenizer->model.unk);
 }
 
 static mica_status encode_word(const mica_tokenizer *tokenizer, const char *text, size_t bytes, mica_encoding *out) {
   const int32_t id = mica__vocab_find(&tokenizer->vocab, &tokenizer->vocab.model, text, bytes);
-  return id >= 0 ? mica__encoding_add(out, id) : unknown(tokenizer, out);
+  return id >= 0 ? mica__encoding_add(out, id) : unknown(tokenizer, text, bytes, out);
 }
 
 /* Finds the longest token at the beginning, then the longest continuation, and so on. If no token fits at
@@ -43,7 +45,7 @@ static mica_status encode_wordpiece(const mica_tokenizer *tokenizer, mica__work 
   const size_t prefix = model->prefix ? strlen(model->prefix) : 0, count = out->count;
   int64_t characters = 0;
   for (size_t i = 0; i < bytes; i++) characters += ((unsigned char)text[i] & 0xc0) != 0x80;
-  if (characters > model->most_characters) return unknown(tokenizer, out);
+  if (characters > model->most_characters) return unknown(tokenizer, text, bytes, out);
   for (size_t begin = 0; begin < bytes;) {
     size_t end = bytes - begin > tokenizer->vocab.longest ? begin + tokenizer->vocab.longest : bytes;
     int32_t id = -1;
@@ -60,7 +62,7 @@ static mica_status encode_wordpiece(const mica_tokenizer *tokenizer, mica__work 
     }
     if (id < 0) {
       out->count = count;
-      return unknown(tokenizer, out);
+      return unknown(tokenizer, text, bytes, out);
     }
     MICA_TRY(mica__encoding_add(out, id));
     begin = end;

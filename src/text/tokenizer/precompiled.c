@@ -87,8 +87,8 @@ static mica_status check_units(const mica__charsmap *map, size_t *stack, uint8_t
       const size_t next = at ^ offset_of(unit);
       if (next >= map->unit_count)
         return mica__fail(MICA_E_FORMAT,
-                          "precompiled_charsmap: unit %zu of the trie leads to unit %zu, but there are only %zu units",
-                          at, next, map->unit_count);
+                          "precompiled_charsmap: unit %zu of the trie leads to unit %zu, but the last unit is %zu", at,
+                          next, map->unit_count - 1);
       if (has_text(unit) && (map->units[next] & INT32_MAX) >= map->text_bytes)
         return mica__fail(
             MICA_E_FORMAT,

@@ -100,7 +100,7 @@ static mica_status count_texts(mica__training *t, const mica_tokenizer *cutter, 
 static mica_status add_special(mica__training *t) {
   for (size_t i = 0; i < t->config.special_count; i++) {
     const char *text = t->config.special[i];
-    if (!text || !*text) return mica__fail(MICA_E_INVALID, "special token %zu is %s", i, text ? "empty" : "NULL");
+    if (!text || !*text) return mica__fail(MICA_E_INVALID, "special[%zu] is %s", i, text ? "empty" : "NULL");
     if (mica__vocab_find(&t->vocab, &t->vocab.model, text, strlen(text)) >= 0)
       return mica__fail(MICA_E_INVALID, "the special token '%.40s' is listed twice", text);
     MICA_TRY(mica__training_add(t, text, strlen(text), NULL));
@@ -283,10 +283,12 @@ static mica_status complete(const mica_tokenizer_config *given, mica_tokenizer_c
   if (given) *config = *given;
   if ((int)config->kind < 0 || (int)config->kind >= KINDS)
     return mica__fail(MICA_E_INVALID, "mica_tokenizer_train: %d is not a mica_tokenizer_kind", (int)config->kind);
-  if (config->size < 0 || config->size > MICA__MOST_TOKENS || config->min_frequency < 0)
-    return mica__fail(MICA_E_INVALID,
-                      "mica_tokenizer_train: size (%d) must be 0 to %d, and min_frequency (%d) 0 or above",
-                      (int)config->size, MICA__MOST_TOKENS, (int)config->min_frequency);
+  if (config->size < 0 || config->size > MICA__MOST_TOKENS)
+    return mica__fail(MICA_E_INVALID, "mica_tokenizer_train: size is %d, but must be 0 to %d", (int)config->size,
+                      MICA__MOST_TOKENS);
+  if (config->min_frequency < 0)
+    return mica__fail(MICA_E_INVALID, "mica_tokenizer_train: min_frequency is %d, but must be 0 or above",
+                      (int)config->min_frequency);
   if (config->special_count > MOST_SPECIAL)
     return mica__fail(MICA_E_INVALID, "mica_tokenizer_train: special_count is %zu, but may be at most %d",
                       config->special_count, MOST_SPECIAL);
@@ -303,7 +305,8 @@ static mica_status complete(const mica_tokenizer_config *given, mica_tokenizer_c
           bert ? sizeof bert_special / sizeof *bert_special : sizeof plain_special / sizeof *plain_special;
     }
     if (config->special_count == 0)
-      return mica__fail(MICA_E_INVALID, "mica_tokenizer_train: %s needs a special token for unknown texts",
+      return mica__fail(MICA_E_INVALID,
+                        "mica_tokenizer_train: special_count is 0, but %s needs a special token for unknown text",
                         names[config->kind]);
   }
   return MICA_OK;
@@ -317,10 +320,9 @@ static mica_status train(mica__training *t, mica_text_fn *next, void *user, mica
   if (is_byte_level(kind) || kind == MICA_TOKENIZER_KIND_CHARACTER)
     if (!(t->merges = cJSON_CreateArray())) return mica__fail_nomem("a tokeniser");
   if (kind != MICA_TOKENIZER_KIND_BYTE && t->vocab.size > t->config.size)
-    return mica__fail(
-        MICA_E_INVALID,
-        "the vocabulary's size is %d, but must be at least %d, for the special tokens and, if byte-level, the bytes",
-        (int)t->config.size, (int)t->vocab.size);
+    return mica__fail(MICA_E_INVALID,
+                      "the vocabulary's size is %d, but must be at least %d, the number of special tokens%s",
+                      (int)t->config.size, (int)t->vocab.size, is_byte_level(kind) ? " plus 256 bytes" : "");
   if (kind != MICA_TOKENIZER_KIND_BYTE) {
     MICA_TRY(open_cutter(t, &cutter));
     const mica_status status = count_texts(t, cutter, next, user);

@@ -58,7 +58,7 @@ mica_status mica__trie_add(mica__trie *trie, const char *text, size_t length, in
     if (next == 0) {
       if (trie->nodes >= MOST_NODES)
         return mica__fail(MICA_E_FORMAT,
-                          "the tokens are too many or too long: they have more than %u different beginnings",
+                          "the tokens are too many or too long: they have more than %u different prefixes",
                           MOST_NODES - 1);
       next = trie->nodes++;
       trie->values[next] = -1;
