@@ -28,22 +28,24 @@ struct values {
 
 enum { PATH, LIST, CLEAR, BUNDLE, BUILD, DOCTOR };
 static const cli_choice actions[] = {
-    [PATH] = {"path", "print the directory"},
-    [LIST] = {"list", "list what is in it, the last used first"},
-    [CLEAR] = {"clear", "delete all of it"},
-    [BUNDLE] = {"bundle", "say which device the bundle --file is for"},
+    [PATH] = {"path", "print the cache folder"},
+    [LIST] = {"list", "list the entries, the last used first"},
+    [CLEAR] = {"clear", "delete all entries"},
+    [BUNDLE] = {"bundle", "print the device of the bundle --file"},
     [BUILD] = {"build", NULL},   /* builds the kernels that another process asks for on standard input */
     [DOCTOR] = {"doctor", NULL}, /* builds kernels for mica doctor ahead of its checks (mica_doctor_ahead) */
     {0},
 };
 
 static const cli_option options[] = {
-    CLI_ROW("ACTION", struct values, action, .role = CLI_OPERAND, .help = "action", .choices = actions),
+    CLI_ROW("ACTION", struct values, action, .role = CLI_OPERAND, .help = "what to do", .choices = actions),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .hidden = true,
             .help = "device to build for, as in MICA_DEVICE"),
-    CLI_ROW("directory", struct values, directory, .value = "DIR", .help = "cache folder (default: the user's)"),
-    CLI_ROW("file", struct values, file, .value = "FILE", .help = "a bundle of compiled kernels (MICA_BUNDLE_OUT)"),
-    CLI_ROW("json", struct values, json, .help = "write JSON"),
+    CLI_ROW("directory", struct values, directory, .value = "DIR",
+            .help = "cache folder (default: as for MICA_CACHE_DIR)"),
+    CLI_ROW("file", struct values, file, .value = "FILE",
+            .help = "bundle: file of compiled kernels, written by MICA_BUNDLE_OUT"),
+    CLI_ROW("json", struct values, json, .help = "write the result as JSON"),
     {0},
 };
 

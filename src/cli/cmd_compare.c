@@ -18,18 +18,20 @@ struct values {
 
 static const cli_option options[] = {
     CLI_ROW("RUN", struct values, runs, .role = CLI_OPTIONAL_OPERAND,
-            .help = "folders of runs; answers are compared with the first one's"),
+            .help = "folders of at least two runs; answers are compared with the first run's"),
     CLI_ROW("data", struct values, data, .value = "DATA",
-            .help = "data to test on (default: the data that all runs were trained on)"),
+            .help = "data to test on (default: the runs' data, if they share them)"),
     CLI_ROW("part", struct values, part, .value = "PART",
-            .help = "part to test on: train, validation or test (default: test; all of DATA if it has no parts; "
-                    "validation if --data is not given and the run's data have no test part)"),
+            .help = "part of the data to test on: train, validation or test (default: test; if the data have no test "
+                    "part, all of DATA, or validation without --data)"),
     CLI_ROW("samples", struct values, samples, .value = "N",
-            .help = "samples whose answers are compared (default 500)"),
-    CLI_ROW("repeats", struct values, repeats, .value = "N", .help = "timed predictions per run (default 200)"),
-    CLI_ROW("report", struct values, report, .value = "FILE", .help = "write a page with the table and a plot"),
+            .help = "number of samples whose answers are compared (default 500)"),
+    CLI_ROW("repeats", struct values, repeats, .value = "N",
+            .help = "number of timed predictions per run (default 200)"),
+    CLI_ROW("report", struct values, report, .value = "FILE",
+            .help = "write an HTML page with the table and a plot to FILE"),
     CLI_ROW("json", struct values, json, .help = "write a JSON object with the list \"runs\""),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
+    CLI_DEVICE_ROW(struct values),
     {0},
 };
 
@@ -261,10 +263,11 @@ static int run_compare(const cli_command *self, const void *given) {
 const cli_command cli_command_compare = {
     .name = "compare",
     .summary = "compare trained networks: quality, size and speed",
-    .details = "\nPrints metrics, file size, weights, FLOPs per sample, latency at batch 1 (median\n"
-               "and 95th percentile, measured in turns), planned memory, energy if the machine\n"
-               "has a counter, and the share of answers that the first run gives too. For\n"
-               "language models it counts the positions where both expect the same token next.\n",
+    .details = "\nPrints metrics, file size, number of weights, FLOPs per sample, latency at batch\n"
+               "1 (median and 95th percentile; the runs take turns), planned memory, energy if\n"
+               "the machine has a counter, and the share of answers that agree with the first\n"
+               "run. For language models, answers agree at a position if both models predict the\n"
+               "same next token.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run_compare,

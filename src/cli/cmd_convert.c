@@ -19,17 +19,17 @@ struct values {
 
 static const cli_option options[] = {
     CLI_ROW("IN", struct values, from, .role = CLI_OPERAND,
-            .help = "safetensors file, ONNX model, or published model: its folder or GGUF file"),
+            .help = "file to read: safetensors, ONNX or GGUF; or the folder of a published model"),
     CLI_ROW("OUT", struct values, to, .role = CLI_OPERAND, .help = "file to write: .onnx, .safetensors or .gguf"),
     CLI_ROW("type", struct values, type, .value = "TYPE",
-            .help = "GGUF: type of matrices, as in q4_k, q8_0, f16 (default: as they are)"),
-    CLI_ROW("model", struct values, model, .value = "NAME", .help = "network that the weights belong to",
+            .help = "to GGUF: type of matrices, as in q4_k, q8_0 or f16 (default: unchanged)"),
+    CLI_ROW("model", struct values, model, .value = "NAME", .help = "to ONNX: network that the weights belong to",
             .names = mica_model_name),
     CLI_ROW("shape", struct values, shape, .value = "3x224x224",
-            .help = "shape of a sample (default: the network's usual one)"),
+            .help = "to ONNX: shape of a sample (default: the network's usual one)"),
     CLI_ROW("opset", struct values, opset, .value = "N", .help = "ONNX operator set, 17 to 23 (default 17)"),
     CLI_ROW("force", struct values, force, .help = "overwrite an existing file"),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
+    CLI_DEVICE_ROW(struct values),
     {0},
 };
 
@@ -276,13 +276,14 @@ static int run(const cli_command *self, const void *given) {
 const cli_command cli_command_convert = {
     .name = "convert",
     .summary = "convert weights between safetensors, ONNX and GGUF",
-    .details = "\nTo ONNX, widths and the number of classes come from the file. From ONNX, weights\n"
-               "keep the file's names, which are the network's if Mica wrote the file. Only\n"
-               "recurrent layers keep ONNX's names and order of gates.\n"
+    .details = "\nTo ONNX: --model names the network; its widths and its number of classes come\n"
+               "from the file. From ONNX: weights keep the file's names. If Mica wrote the file,\n"
+               "these are the network's names, except that recurrent layers have ONNX's names\n"
+               "and order of gates.\n"
                "\n"
-               "To GGUF, a published language model is written with its tokenizer and chat\n"
+               "To GGUF: a published language model is written with its tokenizer and chat\n"
                "template. --type converts matrices: f32, f16, bf16, q4_0, q4_1, q5_0, q5_1,\n"
-               "q8_0, q4_k, q5_k, q6_k, mxfp4. The output layer gets 6 bits at least.\n",
+               "q8_0, q4_k, q5_k, q6_k, mxfp4. The output layer gets at least 6 bits per weight.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

@@ -13,7 +13,7 @@ struct values {
 };
 
 static const cli_option options[] = {
-    CLI_ROW("json", struct values, json, .help = "write JSON"),
+    CLI_ROW("json", struct values, json, .help = "write the result as JSON"),
     {0},
 };
 
@@ -184,8 +184,7 @@ static int run(const cli_command *self, const void *given) {
 const cli_command cli_command_devices = {
     .name = "devices",
     .summary = "list the OpenCL devices, the chosen one marked",
-    .details = "\nThe exit status is 1 if no device can be chosen; the list is\n"
-               "printed all the same.\n",
+    .details = "\nThe list is printed even if no device can be chosen; the exit status is then 1.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

@@ -16,8 +16,8 @@ struct values {
 
 static const cli_option options[] = {
     CLI_ROW("OP", struct values, ops, .role = CLI_OPTIONAL_OPERAND, .help = "ops or kernels to check (default: all)"),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to check, as in MICA_DEVICE"),
-    CLI_ROW("json", struct values, json, .help = "write JSON"),
+    CLI_DEVICE_ROW(struct values),
+    CLI_ROW("json", struct values, json, .help = "write the result as JSON"),
     CLI_ROW("worker", struct values, worker, .hidden = true,
             .help = "examine what standard input asks for; doctor starts such a process"),
     {0},
@@ -146,9 +146,9 @@ const cli_command cli_command_doctor = {
     .name = "doctor",
     .summary = "check every kernel on a device against a reference",
     .details = "\nPrints one line per set of parameters of each kernel, then a verdict. Errors are\n"
-               "shares of the rounding error that is allowed. If the driver ends the process at\n"
-               "a kernel, that kernel fails and the others are still checked. The exit status\n"
-               "is 1 if one fails.\n",
+               "relative to the allowed rounding error. If the driver ends the process at a\n"
+               "kernel, that kernel fails and the others are still checked. The exit status is 1\n"
+               "if a kernel fails.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

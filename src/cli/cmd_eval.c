@@ -18,23 +18,23 @@ static const cli_option options[] = {
     CLI_ROW("model", struct values, model, .value = "MODEL",
             .help = "folder of a run, or a published language model: its folder or GGUF file"),
     CLI_ROW("adapter", struct values, adapter, .value = "PATH",
-            .help = "published models: low-rank adapter, a PEFT folder or a GGUF file"),
+            .help = "published models: low-rank adapter, as a PEFT folder or a GGUF file"),
     CLI_ROW("data", struct values, data, .value = "DATA",
-            .help = "data to test on (default: the training's); a text file for a published model"),
+            .help = "data to test on, or a text file for a published model (default: the run's data)"),
     CLI_ROW("part", struct values, part, .value = "PART",
-            .help = "part to test on: train, validation or test (default: test; all of DATA if it has no parts; "
-                    "validation if --data is not given and the run's data have no test part)"),
+            .help = "part of the data to test on: train, validation or test (default: test; if the data have no test "
+                    "part, all of DATA, or validation without --data)"),
     CLI_ROW("beam", struct values, search.beam, .value = "N",
-            .help = "recordings: beam width (default: the run's, or 16 with a text model)"),
+            .help = "speech: beam width (default: the run's, or 16 with --text-model)"),
     CLI_SEARCH_ROWS(struct values),
     CLI_ROW("window", struct values, window, .value = "N",
-            .help = "published models: tokens per window (default 512, or the model's context if that is less)"),
+            .help = "published models: tokens per window (default: 512, or the model's context if it is shorter)"),
     CLI_ROW("track", struct values, track,
             .help = "detect: follow boxes through the frames DATA/img1 and score the tracks against DATA/gt/gt.txt"),
     CLI_ROW("depth-scale", struct values, depth_scale, .value = "N",
-            .help = "depth: levels of the depth maps per unit (default: the training's)"),
+            .help = "depth: values of PNG depth maps per unit of depth (default: the run's)"),
     CLI_ROW("precision", struct values, precision, .value = "TYPE", .help = CLI_PRECISION_HELP),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
+    CLI_DEVICE_ROW(struct values),
     CLI_ROW("json", struct values, json, .help = "write a JSON object: task and metrics"),
     {0},
 };
@@ -145,11 +145,13 @@ const cli_command cli_command_eval = {
     .details = "\nPrints the task's metrics; for classes also precision, recall and F1 per class.\n"
                "If a picture cannot be read, nothing is tested: up to ten such files are named,\n"
                "and the exit status is 1.\n\n"
-               "With --track: MOTA, MOTP (mean overlap) and IDF1 of tracks, as the package\n"
-               "motmetrics computes them, at an overlap of 0.5. Classes are not compared.\n\n"
-               "For a published language model: perplexity of the tokens of a UTF-8 text file,\n"
-               "in windows that do not overlap. The first token of each window is not scored.\n"
-               "The token that begins a text (BOS) is put before the first window only.\n",
+               "With --track, prints MOTA, MOTP (mean overlap) and IDF1 of the tracks, as the\n"
+               "Python package motmetrics computes them, at an overlap of 0.5. Classes are not\n"
+               "compared.\n"
+               "\n"
+               "For a published language model, prints the perplexity of the tokens of a UTF-8\n"
+               "text file, in windows that do not overlap. The first token of each window is not\n"
+               "scored. The token that begins a text (BOS) is only put before the first window.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

@@ -15,7 +15,7 @@ static const cli_option options[] = {
     CLI_ROW("onnx", struct values, onnx, .value = "FILE", .help = "ONNX file to write"),
     CLI_ROW("opset", struct values, opset, .value = "N", .help = "ONNX operator set, 17 to 23 (default 17)"),
     CLI_ROW("force", struct values, force, .help = "overwrite an existing file"),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
+    CLI_DEVICE_ROW(struct values),
     CLI_ROW("json", struct values, json, .help = "write a JSON object: file, opset, nodes and weights"),
     {0},
 };
@@ -74,20 +74,20 @@ const cli_command cli_command_export = {
                "model. mica predict --model FILE accepts exported classify and regress models.\n"
                "\n"
                "Pictures     Input \"image\": (u8 / 255 - \"mean\") / \"deviation\" per channel.\n"
-               "             Scale a picture of other sides until it covers the sides of the\n"
-               "             input, then cut out its middle. Grey is 0.299 red + 0.587 green +\n"
+               "             Scale a picture of another size until it covers the size of the\n"
+               "             input, then crop its centre. Grey is 0.299 red + 0.587 green +\n"
                "             0.114 blue.\n"
                "Tables       Input \"x\": (number - \"mean\") / \"deviation\" per column, in the order\n"
-               "             of \"columns\". First subtract in f64 what \"bases\" has for the\n"
-               "             column, if the model has bases. \"fills\" has the number that stands\n"
-               "             for a missing one. Each column of classes (\"categories\" names them)\n"
-               "             is an input of its own: the number of the class within its column,\n"
-               "             from 0, or -1 for a class that is not there. \"category_names\" lists\n"
-               "             the classes of all columns, one column after the other;\n"
-               "             \"category_classes\" says how many each column has.\n"
+               "             of \"columns\". If the model has \"bases\", first subtract the column's\n"
+               "             base in f64. A missing number is replaced by the column's number in\n"
+               "             \"fills\". Each column of classes (\"categories\" names them) is an\n"
+               "             input of its own: the index of the class in its column, from 0, or\n"
+               "             -1 for an unknown class. \"category_names\" lists the classes of all\n"
+               "             columns, one column after the other; \"category_classes\" has the\n"
+               "             number of classes of each column.\n"
                "Texts        Inputs \"tokens\", \"tokens.length\". Ids come from tokenizer.json in\n"
-               "             the run's folder, which the model lacks: copy it with the model. No\n"
-               "             more ids than the setting length in \"mica.config\".\n"
+               "             the run's folder. The model does not contain it, so copy it too.\n"
+               "             The number of ids is at most the setting length in \"mica.config\".\n"
                "Speech       Inputs of speak: \"tokens\", code points of a text; \"tokens.length\";\n"
                "             \"speaker\", an index in \"speakers\".\n"
                "Recordings   Input \"sound\": samples from -1 to 1 at \"rate\" per second, of any\n"
@@ -105,14 +105,14 @@ const cli_command cli_command_export = {
                "Classes come as probabilities: the model ends in softmax or sigmoid. Outputs by\n"
                "task:\n"
                "  classify, text, keyword, fuse\n"
-               "               \"shares\": probability of each of \"classes\". They add up to 1;\n"
-               "               with several labels per sample each is from 0 to 1 by itself.\n"
+               "               \"shares\": probability of each of \"classes\". They add up to 1; if\n"
+               "               samples have several labels, each is independent.\n"
                "  segment      \"shares\": probability of each of \"classes\" at each pixel\n"
                "  regress      \"value\": numbers in the units of the answers, not standardised;\n"
                "               add the base of \"answer\" if there is one\n"
                "  depth        \"depth\": of each pixel, in the unit of the depth maps\n"
                "  detect       \"boxes\": left, top, right, bottom of all boxes in pixels;\n"
-               "               \"scores\": 0 to 1 per class; without suppression\n"
+               "               \"scores\": 0 to 1 per class; before non-maximum suppression\n"
                "  diffuse      \"prediction\": noise or velocity of noisy pictures; a program that\n"
                "               draws calls the model once per step\n"
                "  forecast     \"forecast\": see above\n"

@@ -18,25 +18,27 @@ static const cli_option options[] = {
     CLI_ROW("model", struct values, model, .value = "MODEL",
             .help = "folder of a language run, or a published model: its folder or GGUF file"),
     CLI_ROW("adapter", struct values, adapter, .value = "PATH",
-            .help = "published model: low-rank adapter, a PEFT folder or a GGUF file"),
+            .help = "published models: low-rank adapter, as a PEFT folder or a GGUF file"),
     CLI_ROW("prompt", struct values, prompts, .value = "TEXT",
             .help = "text to continue; repeat it for several texts at once"),
     CLI_ROW("length", struct values, length, .value = "N", .help = "tokens to generate per prompt (default 200)"),
     CLI_ROW("temperature", struct values, temperature, .value = "T",
-            .help = "sampling temperature; 0: always the likeliest token (default 1)"),
+            .help = "sampling temperature; 0: always the likeliest token (default: 1, or 0.8 for a published model)"),
     CLI_ROW("top-k", struct values, top_k, .value = "K",
-            .help = "draw from the K likeliest tokens; 0: from all (default 0)"),
+            .help = "draw from the K likeliest tokens; 0: from all (default: 0, or 40 for a published model)"),
     CLI_ROW("top-p", struct values, top_p, .value = "P",
-            .help = "nucleus sampling: smallest set of tokens with total probability P (default 1)"),
+            .help = "nucleus sampling: draw from the smallest set of tokens with total probability P (default: 1, or "
+                    "0.95 for a published model)"),
     CLI_ROW("repetition", struct values, repetition, .value = "R",
-            .help = "repetition penalty; above 1: tokens of the text are less likely (default 1)"),
-    CLI_ROW("seed", struct values, seed, .value = "N", .help = "seed of the draws (default 0)"),
+            .help = "repetition penalty; above 1: tokens that occur in the text are less likely (default 1)"),
+    CLI_ROW("seed", struct values, seed, .value = "N", .help = "seed of random tokens (default 0)"),
     CLI_ROW("window", struct values, window, .value = "N",
-            .help = "tokens to keep of a long prompt and of a full context"),
+            .help = "language run: number of last tokens to continue from when the context is full (default: half the "
+                    "context)"),
     CLI_ROW("schema", struct values, schema, .value = "FILE",
-            .help = "published model: write JSON that satisfies the JSON schema in FILE"),
+            .help = "published models: write JSON that satisfies the JSON schema in FILE"),
     CLI_CACHE_ROW(struct values, cache),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
+    CLI_DEVICE_ROW(struct values),
     CLI_ROW("json", struct values, json, .help = "write a JSON object: task and texts"),
     {0},
 };
@@ -206,9 +208,9 @@ const cli_command cli_command_generate = {
     .name = "generate",
     .summary = "continue texts with a trained or published language model",
     .details = "\nText is printed as it is generated. The same seed gives the same text, and\n"
-               "several prompts give the same texts together as alone. When the context is full,\n"
-               "generation continues from its last half, or from the last N tokens with --window\n"
-               "N.\n\n"
+               "several prompts give the same texts together as alone. If the context of a\n"
+               "language run is full, generation continues from its last half, or from the last\n"
+               "N tokens with --window N. A published model stops there.\n\n"
                "A published model, such as Llama, Mixtral, Qwen or Gemma, samples with\n"
                "temperature 0.8, top-k 40, top-p 0.95 and min-p 0.05 by default, and stops at\n"
                "the token that ends a text.\n",

@@ -31,13 +31,16 @@ static const cli_option options[] = {
 };
 
 const cli_variable cli_variables[] = {
-    {"MICA_DEVICE", "the device: gpu, cpu, accelerator, an id such as 0:1, or part of a name (default: the fastest "
+    {"MICA_DEVICE", "device to use: gpu, cpu, accelerator, an id such as 0:1, or part of a name (default: the fastest "
                     "GPU, else the CPU)"},
     {"MICA_BUNDLE", "file of compiled kernels to use first; a device without a compiler needs one"},
-    {"MICA_BUNDLE_OUT", "file to write: a bundle of all kernels that have run"},
-    {"MICA_CACHE_DIR", "folder for compiled kernels; empty: none (default: mica below XDG_CACHE_HOME or ~/.cache)"},
-    {"MICA_KERNEL_DIR", "folder to read kernels from instead of the library"},
-    {"MICA_VERBOSE", "log to standard error: 1 what the library does, 2 every choice of a kernel (default 0)"},
+    {"MICA_BUNDLE_OUT", "bundle to write: a file with all kernels that the command has used"},
+    {"MICA_REQUIRE_KEY", "public key, or its file: refuse models and bundles that it has not signed (mica sign)"},
+    {"MICA_CACHE_DIR",
+     "folder for compiled kernels; empty: keep none (default: the folder mica in XDG_CACHE_HOME or ~/.cache)"},
+    {"MICA_KERNEL_DIR", "folder with kernel sources to use instead of the library's"},
+    {"MICA_VERBOSE",
+     "what to log to standard error: 1: what the library does, 2: also every choice of a kernel (default 0)"},
     {"NO_COLOR", "if not empty, print no colours"},
     {0},
 };

@@ -18,12 +18,12 @@ struct values {
 
 static const cli_option options[] = {
     CLI_ROW("MODEL", struct values, model, .role = CLI_OPERAND,
-            .help =
-                "folder of a run or of a published model, network such as resnet18, or safetensors, GGUF or ONNX file"),
+            .help = "folder of a run or of a published model; safetensors, GGUF or ONNX file; or name of a network, "
+                    "such as resnet18"),
     CLI_ROW("shape", struct values, shape, .value = "NAME=1x3x224x224",
             .help = "ONNX: shape of an input, or of several separated by commas (default: dimensions that the model "
                     "leaves open are 1; sounds last one second)"),
-    CLI_ROW("json", struct values, json, .help = "write JSON"),
+    CLI_ROW("json", struct values, json, .help = "write the result as JSON"),
     {0},
 };
 

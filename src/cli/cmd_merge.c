@@ -11,12 +11,12 @@ struct values {
 static const cli_option options[] = {
     CLI_ROW("MODEL", struct values, model, .role = CLI_OPERAND, .help = "published model: its folder or GGUF file"),
     CLI_ROW("ADAPTER", struct values, adapter, .role = CLI_OPERAND,
-            .help = "low-rank adapter of the model: a PEFT folder or a GGUF file"),
-    CLI_ROW("OUT", struct values, to, .role = CLI_OPERAND, .help = "what to write: a FILE.gguf, or a new folder"),
+            .help = "low-rank adapter of the model, as a PEFT folder or a GGUF file"),
+    CLI_ROW("OUT", struct values, to, .role = CLI_OPERAND, .help = "file to write, NAME.gguf, or new folder"),
     CLI_ROW("type", struct values, type, .value = "TYPE",
-            .help = "type of matrices, as in q4_k, q8_0, f16 (default: as they are)"),
+            .help = "type of matrices, as in q4_k, q8_0 or f16 (default: unchanged)"),
     CLI_ROW("force", struct values, force, .help = "overwrite an existing file"),
-    CLI_ROW("json", struct values, json, .help = "write JSON"),
+    CLI_ROW("json", struct values, json, .help = "write the result as JSON"),
     {0},
 };
 
@@ -35,7 +35,7 @@ const cli_command cli_command_merge = {
     .name = "merge",
     .summary = "merge a low-rank adapter into a published model",
     .options = options,
-    .details = "\nMatrices keep their type unless --type names one. A matrix in blocks is\n"
+    .details = "\nMatrices keep their type unless --type names one. A quantised matrix is\n"
                "dequantised, merged and quantised again, which rounds it once more.\n",
     .values_size = sizeof(struct values),
     .run = run,

@@ -36,47 +36,44 @@ static const cli_option options[] = {
                     "input"),
     CLI_ROW("model", struct values, model, .value = "RUN",
             .help = "folder of a run or of a published classifier, or a model written by mica export"),
-    CLI_ROW("text", struct values, text, .value = "TEXT", .help = "text to predict for, instead of inputs",
+    CLI_ROW("text", struct values, text, .value = "TEXT", .help = "text to predict for, instead of INPUT",
             .blank = true),
-    CLI_ROW("data", struct values, data, .value = "DATA",
-            .help = "predict for samples of this data's test part, instead of inputs"),
+    CLI_ROW("data", struct values, data, .value = "DATA", .help = "data whose test part to predict, instead of INPUT"),
     CLI_ROW("count", struct values, count, .value = "N",
-            .help = "number of samples of DATA (default 10; with --csv all), or of pictures to draw"),
+            .help = "number of samples of DATA, or of pictures to draw (default: 10, or with --data and --csv all)"),
     CLI_ROW("class", struct values, of_class, .value = "NAME",
             .help = "diffuse: draw pictures of this class (default: the classes in turn)"),
     CLI_ROW("seed", struct values, seed, .value = "N", .help = "diffuse: seed of the noise (default 0)"),
-    CLI_ROW("steps", struct values, steps, .value = "N", .help = "diffuse: steps of drawing (default: the run's)"),
+    CLI_ROW("steps", struct values, steps, .value = "N",
+            .help = "diffuse: steps to draw a picture (default: the run's)"),
     CLI_ROW("guidance", struct values, guidance, .value = "G",
             .help = "diffuse: how strongly pictures follow their class (default: the run's)"),
     CLI_ROW("top", struct values, top, .value = "K",
-            .help = "number of likeliest classes, or nearest files, to show (default 3)"),
+            .help = "number of likeliest classes, or of nearest files, to show (default 3)"),
     CLI_ROW("threshold", struct values, threshold, .value = "P",
-            .help = "several labels: show those with a probability above P (default 0.5); detect: boxes that score "
-                    "P or more (default: the run's)"),
+            .help = "show labels with a probability above P, or boxes that score P or more (default: 0.5 for labels, "
+                    "the run's --least-score for boxes)"),
     CLI_ROW("gallery", struct values, gallery, .value = "DIR",
-            .help = "verify: show the nearest files of this folder for each input"),
+            .help = "verify: show the files in this folder that are nearest to each input"),
     CLI_ROW("track", struct values, track,
             .help = "detect: follow boxes from frame to frame; INPUT is a folder of the frames of a video"),
     CLI_ROW("mot", struct values, mot, .value = "FILE",
-            .help = "with --track: write the boxes that have an id in MOTChallenge's format: "
+            .help = "with --track: write boxes with ids in the format of MOTChallenge: "
                     "frame,id,left,top,width,height,score,-1,-1,-1"),
     CLI_ROW("beam", struct values, search.beam, .value = "N",
             .help = "beam width (default: 1 for translate, the run's for speech)"),
     CLI_ROW("length-penalty", struct values, length_penalty, .value = "A",
-            .help = "beam scores are log probability / tokens^A (default: the run's)"),
+            .help = "translate: divide the log probability of a translation by tokens^A (default: the run's)"),
     CLI_SEARCH_ROWS(struct values),
-    CLI_ROW(
-        "csv", struct values, csv, .value = "FILE",
-        .help =
-            "write a table: name or row, prediction, and the probability of each class (at most 100 classes); - for "
-            "standard output"),
+    CLI_ROW("csv", struct values, csv, .value = "FILE",
+            .help = "write a table with name or row, prediction and, for up to 100 classes, their probabilities; - for "
+                    "standard output"),
     CLI_ROW("out", struct values, out, .value = "DIR",
-            .help =
-                "folder for predicted pictures and masks (default MODEL/predictions), a file NAME.png for all of them "
-                "in a grid, or NAME.nii.gz or NAME.nii for the mask of one volume"),
+            .help = "folder for predicted pictures and masks; or NAME.png for all of them in a grid; or NAME.nii or "
+                    "NAME.nii.gz for the mask of one volume (default MODEL/predictions)"),
     CLI_ROW("pictures", struct values, pictures, .help = "show pictures in the terminal"),
     CLI_ROW("precision", struct values, precision, .value = "TYPE", .help = CLI_PRECISION_HELP),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
+    CLI_DEVICE_ROW(struct values),
     CLI_ROW("json", struct values, json, .help = "write a JSON object: task and predictions"),
     {0},
 };
@@ -551,39 +548,39 @@ static int run(const cli_command *self, const void *given) {
 const cli_command cli_command_predict = {
     .name = "predict",
     .summary = "predict for pictures, rows, recordings or texts with a trained network",
-    .details = "\nPictures are scaled and cropped to the size of training; for segmentation they\n"
-               "keep their size and are predicted in tiles. If a folder holds no pictures, they\n"
-               "are taken from the folders in it; if these are named after classes, the truth\n"
-               "is shown. Files that cannot be read are named, the others are predicted, and the\n"
-               "exit status is 1. For a folder, a last line on standard error counts the samples\n"
-               "and the predicted classes.\n"
+    .details = "\nPictures are scaled and cropped to the size of training. For segmentation they\n"
+               "keep their size and are predicted in tiles. If a folder has no pictures, those\n"
+               "in its subfolders are predicted; if these are named after classes, the true\n"
+               "class is shown. Files that cannot be read are named, the others are predicted,\n"
+               "and the exit status is 1. For a folder, the last line on standard error counts\n"
+               "the samples and the predicted classes.\n"
                "\n"
-               "A table has the columns of training, with or without the answers. If some\n"
-               "columns are classes, its first line must name the columns. In a table without\n"
-               "names, a column beyond those that the network reads is taken for the answers,\n"
-               "with a message.\n"
+               "A table needs the columns of the training table; the answers may be missing. If\n"
+               "a column holds classes, the first line must name the columns. If a table has no\n"
+               "names and one column more than the network reads, that column is taken as the\n"
+               "answers, with a message.\n"
                "\n"
                "An array has numbers in the range of the training data. A run that was trained\n"
                "on u8, which is divided by 255, takes u8, or floats from 0 to 1; other runs take\n"
                "no u8. Large numbers that differ little, such as seconds since 1970, need f64 or\n"
                "integers.\n"
                "\n"
-               "A forecast continues after the last row of a table. Gaps between times and empty\n"
-               "cells, which are interpolated, are reported.\n"
+               "A forecast continues after the last row of a table. Empty cells are\n"
+               "interpolated. Empty cells and gaps between times are reported.\n"
                "\n"
-               "A text is translated line by line, a table (.csv, .tsv) row by row. True\n"
-               "translations are shown if the table has them. A larger --beam finds better\n"
+               "Text files are translated line by line, tables (.csv, .tsv) row by row, with the\n"
+               "true translations if the table has them. A larger --beam finds better\n"
                "translations and takes more time.\n"
                "\n"
                "Predicted masks and pictures with boxes are written to NAME-mask.png and\n"
                "NAME-overlay.png, depths to NAME-depth.png, -depth.npy and -colours.png. In\n"
-               "MODEL/predictions they replace older files; --out overwrites no file.\n"
+               "MODEL/predictions they replace older files; with --out no file is overwritten.\n"
                "\n"
                "With --track, boxes of the same object have the same id in all frames. An\n"
-               "object gets its id in the fourth frame in a row that shows it; in the first\n"
-               "three frames of the video, every box has an id. Frames are sorted by name, and\n"
-               "numbers in names by value: frame9 comes before frame10. Prediction stops at the\n"
-               "first frame that cannot be read. --out names a new folder.\n"
+               "object gets its id in the fourth consecutive frame that shows it; in the first\n"
+               "three frames of the video, every box has an id. Frames are sorted by name, with\n"
+               "numbers by value: frame9 comes before frame10. Prediction stops at the first\n"
+               "frame that cannot be read. --out must name a new folder.\n"
                "\n"
                "MODEL may be the folder of a published classifier of texts, such as one of\n"
                "BertForSequenceClassification, with config.json, model.safetensors and\n"
@@ -591,7 +588,7 @@ const cli_command cli_command_predict = {
                "\n"
                "  mica predict --model sentiment --text \"A fine film.\"\n"
                "\n"
-               "The number of samples may select other kernels, so results may differ by\n"
+               "Another number of samples may use other kernels, so results may differ by\n"
                "rounding.\n",
     .options = options,
     .values_size = sizeof(struct values),

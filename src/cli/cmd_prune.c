@@ -20,16 +20,18 @@ static const cli_option options[] = {
     CLI_ROW("data", struct values, data, .value = "DATA", .help = "data to train on (default: the run's)"),
     CLI_ROW("flops", struct values, flops, .value = "SHARE", .help = "share of the FLOPs to remove (default 0.5)"),
     CLI_ROW("method", struct values, method, .value = "NAME", .names = mica_prune_method_name,
-            .help = "what is removed first: channels with the smallest weights (magnitude), or with the least effect "
-                    "on the loss (taylor) (default magnitude)"),
+            .help = "remove first the channels with the smallest weights (magnitude) or the least effect on the loss "
+                    "(taylor) (default magnitude)"),
     CLI_ROW("steps", struct values, steps, .value = "N",
             .help = "pruning steps, with an epoch of training between them (default 3)"),
-    CLI_ROW("masks", struct values, masks, .value = "SHARE",
-            .help = "instead of channels: set the smallest weights of each layer to 0, SHARE of all, without training"),
+    CLI_ROW(
+        "masks", struct values, masks, .value = "SHARE",
+        .help =
+            "instead of channels: set this share of each layer's weights to 0, the smallest first, without training"),
     CLI_ROW("out", struct values, out, .value = "DIR", .help = "folder to write"),
     CLI_ROW("json", struct values, json, .help = "print a JSON object as the last line: task and metrics"),
     CLI_ROW("quiet", struct values, quiet, .help = "print errors only"),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
+    CLI_DEVICE_ROW(struct values),
     {0},
 };
 
@@ -197,15 +199,15 @@ const cli_command cli_command_prune = {
                "export open it, mica train --resume continues its last training, and mica train\n"
                "--init takes its weights.\n"
                "\n"
-               "Channels shared by group norms, heads that ALiBi tells apart, and the residual\n"
-               "stream of transformers are kept. The model, layers, widths, heads and tokens\n"
-               "of the run cannot be changed. Settings that are not given are the run's, but\n"
+               "These are kept: channels that group norms share, heads with ALiBi positions, and\n"
+               "the residual stream of transformers. The model, layers, widths, heads and tokens\n"
+               "of the run cannot be changed. Settings that are not given are the run's, except:\n"
                "--epochs is half of the run's, --lr is 0.3 times the run's, and there is neither\n"
                "warm-up nor a teacher. A run that is stopped between the steps leaves\n"
                "DIR/pruned.safetensors for mica train --init.\n"
                "\n"
-               "With --masks weights are set to 0 where they are: the network computes as much\n"
-               "as before, and only a packed file is smaller.\n",
+               "With --masks, weights are set to 0 and layers keep their sizes. The network\n"
+               "computes no less than before; only a compressed file is smaller.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .settings_at = offsetof(struct values, settings),

@@ -29,27 +29,28 @@ static const cli_option options[] = {
     CLI_ROW("out", struct values, out, .value = "DIR",
             .help = "folder to write; for an ONNX model a file NAME.onnx, for a published model NAME.gguf"),
     CLI_ROW("type", struct values, type, .value = "TYPE",
-            .help = "published model: type of matrices, as in q4_k (default q8_0, with --bits 4 q4_k)"),
-    CLI_ROW("bits", struct values, bits, .value = "8|4", .help = "bits of weights; inputs have 8 (default 8)"),
+            .help = "published model: type of matrices, as in q4_k (default: q8_0, or q4_k with --bits 4)"),
+    CLI_ROW("bits", struct values, bits, .value = "8|4",
+            .help = "bits per weight; layer inputs always have 8 (default 8)"),
     CLI_ROW("weights-only", struct values, weights_only, .help = "quantise weights only; needs no data"),
-    CLI_ROW("method", struct values, method, .value = "NAME", .help = "how input ranges are chosen (default mse)",
-            .names = method_at),
+    CLI_ROW("method", struct values, method, .value = "NAME",
+            .help = "how to choose the ranges of layer inputs (default mse)", .names = method_at),
     CLI_ROW("percentile", struct values, percentile, .value = "SHARE",
-            .help = "share of values that the method percentile keeps (default 0.9999)"),
+            .help = "method percentile: share of values to keep in range (default 0.9999)"),
     CLI_ROW("samples", struct values, samples, .value = "N",
             .help = "maximum number of calibration samples (default 512)"),
     CLI_ROW("group", struct values, group, .value = "N",
-            .help = "with --weights-only: weights that share a scale, 32, 64 or 128"),
+            .help = "with --weights-only: weights of an output that share a scale: 32, 64 or 128 (default: all)"),
     CLI_ROW("keep", struct values, keep, .value = "PATTERN",
-            .help = "keep these layers in floating point, as in \"head.*\""),
+            .help = "keep the layers whose names match in floating point, as in \"head.*\""),
     CLI_ROW("mean", struct values, mean, .value = "LIST",
             .help = "ONNX: subtract these means from the data, one per channel (default: the model's metadata, or 0)"),
     CLI_ROW("deviation", struct values, deviation, .value = "LIST",
             .help = "ONNX: then divide by these, one per channel (default: the model's metadata, or 1)"),
-    CLI_ROW("equalize", struct values, equalize, .help = "equalise channel ranges between layers first"),
+    CLI_ROW("equalize", struct values, equalize, .help = "first equalise the ranges of channels in consecutive layers"),
     CLI_ROW("no-correction", struct values, no_correction,
             .help = "do not correct biases for the mean shift that rounding causes"),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
+    CLI_DEVICE_ROW(struct values),
     CLI_ROW("json", struct values, json, .help = "write a JSON object: a row per layer, file sizes"),
     {0},
 };
@@ -300,18 +301,18 @@ static int run(const cli_command *self, const void *given) {
 const cli_command cli_command_quantize = {
     .name = "quantize",
     .summary = "convert weights and layer inputs of a trained network to integers",
-    .details = "\nWrites a run that mica eval, predict and generate open, and prints what became\n"
-               "of each layer. For --bits 4, train with --quantize 4 first if the loss is too\n"
-               "high.\n"
+    .details = "\nWrites a run that mica eval, predict and generate open, and prints a line per\n"
+               "layer: bits, input range and signal-to-noise ratios in dB. If --bits 4 loses too\n"
+               "much accuracy, train with --quantize 4 first.\n"
                "\n"
-               "An ONNX model becomes another one, with QuantizeLinear and DequantizeLinear\n"
-               "around inputs and weights of Conv, Gemm and MatMul. onnxruntime and mica run\n"
-               "compute these on integers. Layers that stay in floating point are listed. The\n"
-               "data are a dataset, or a folder with INPUT.npy per input, samples along the\n"
-               "first axis.\n"
+               "An ONNX model becomes another ONNX model, with QuantizeLinear and\n"
+               "DequantizeLinear around the inputs and weights of Conv, Gemm and MatMul.\n"
+               "onnxruntime and mica run compute these on integers. Layers that stay in floating\n"
+               "point are listed. DATA is a dataset, or a folder with a file INPUT.npy per\n"
+               "input, with samples along the first axis.\n"
                "\n"
-               "A published language model becomes a GGUF file whose matrices are blocks.\n"
-               "mica convert keeps or chooses other types.\n",
+               "A published language model becomes a GGUF file with quantised matrices.\n"
+               "mica convert also writes other types.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

@@ -15,17 +15,19 @@ struct values {
 
 static const cli_option options[] = {
     CLI_ROW("model", struct values, model, .value = "DIR", .help = "folder of a recommend run"),
-    CLI_ROW("user", struct values, user, .value = "ID", .help = "user seen in training"),
+    CLI_ROW("user", struct values, user, .value = "ID", .help = "id of a user in the training data"),
     CLI_ROW("rate", struct values, rated, .value = "ITEM=RATING",
-            .help = "rating of a new user; repeat it for several items"),
+            .help = "a new user's rating of an item; repeat it for several items"),
     CLI_ROW("ratings", struct values, ratings, .value = "FILE",
-            .help = "table of a new user's items and ratings; a column of the user may come first"),
-    CLI_ROW("like", struct values, like, .value = "ITEM", .help = "find items similar to this one"),
+            .help = "table of a new user's items and ratings; its first column may name the user"),
+    CLI_ROW("like", struct values, like, .value = "ITEM", .help = "id of an item: find similar items"),
     CLI_ROW("context", struct values, context, .value = "NAME=VALUE",
-            .help = "dlrm: value of another column of the training table"),
-    CLI_ROW("top", struct values, top, .value = "N", .help = "number of items (default 10)"),
-    CLI_ROW("exclude-seen", struct values, exclude_seen, .help = "leave out items that the user has already"),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
+            .help =
+                "dlrm: value of another column of the training table, as in hour=17; repeat it for several columns"),
+    CLI_ROW("top", struct values, top, .value = "N", .help = "number of items to recommend (default 10)"),
+    CLI_ROW("exclude-seen", struct values, exclude_seen,
+            .help = "with --user: leave out the items that the user has in the training data"),
+    CLI_DEVICE_ROW(struct values),
     CLI_ROW("json", struct values, json, .help = "write a JSON object: task and recommendations"),
     {0},
 };
@@ -141,9 +143,9 @@ static int run(const cli_command *self, const void *given) {
 const cli_command cli_command_recommend = {
     .name = "recommend",
     .summary = "recommend items for a user, for a new user, or like another item",
-    .details = "\nUsers and items are named by their ids in the training's table, and by titles if\n"
-               "the run has them. A new user's own items are not recommended. Scores are\n"
-               "ratings if the run has learnt ratings. Scores of --like are cosines.\n",
+    .details = "\nUsers and items are named by their ids in the training table, and by titles if\n"
+               "the run has them. A new user's own items are not recommended. If the run has\n"
+               "learned ratings, scores are predicted ratings. Scores of --like are cosines.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

@@ -23,7 +23,7 @@ struct values {
 static const cli_option options[] = {
     CLI_ROW("MODEL", struct values, model, .role = CLI_OPTIONAL_OPERAND, .help = "ONNX model"),
     CLI_ROW("input", struct values, input, .value = "NAME=FILE",
-            .help = "elements of an input, .npy or .pb; may be repeated (default: random)"),
+            .help = "file with an input, .npy or .pb; repeat it for several inputs (default: random numbers)"),
     CLI_ROW("shape", struct values, shape, .value = "NAME=1x3x224x224",
             .help = "shape of a random input; several are separated by commas, as in a=1x3,b=1x5"),
     CLI_ROW("seed", struct values, seed, .value = "N",
@@ -31,15 +31,16 @@ static const cli_option options[] = {
     CLI_ROW("out", struct values, out, .value = "DIR",
             .help = "write outputs to DIR/<number>_<name>.npy, texts to .txt; never overwrites"),
     CLI_ROW("check", struct values, check, .value = "DIR",
-            .help = "compare with the recorded test_data_set_<n> in DIR; without MODEL: all models below DIR"),
+            .help =
+                "compare outputs with the recordings DIR/test_data_set_<n>; without MODEL: check all models below DIR"),
     CLI_ROW("repeat", struct values, repeat, .value = "N",
-            .help = "run N more times and print the median time of a run"),
+            .help = "run the model N more times and print the median time"),
     CLI_ROW("profile", struct values, profile, .value = "FILE",
-            .help = "profile one more run: print a table and write a Chrome trace to FILE"),
+            .help = "profile one more run: print a table of kernels and write a Chrome trace to FILE"),
     CLI_ROW("precision", struct values, precision, .value = "TYPE",
-            .help = "f16 or bf16: compute products and the values between them in 16 bits (default f32)"),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
-    CLI_ROW("json", struct values, json, .help = "write JSON"),
+            .help = "type of products and of the values between them: f32, f16 or bf16 (default f32)"),
+    CLI_DEVICE_ROW(struct values),
+    CLI_ROW("json", struct values, json, .help = "write the result as JSON"),
     {0},
 };
 

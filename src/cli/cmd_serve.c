@@ -27,7 +27,7 @@ struct values {
 };
 
 static const cli_choice poolings[] = {
-    {"model", "as the model's files say, else the last token's features"},
+    {"model", "as in the model's files, else features of the last token"},
     {"mean", "mean of all tokens' features"},
     {"cls", "features of the first token"},
     {"last", "features of the last token"},
@@ -40,30 +40,34 @@ static const cli_option options[] = {
             .help = "address to listen at (default 127.0.0.1: only this machine)"),
     CLI_ROW("port", struct values, port, .value = "N", .help = "port to listen at; 0: a free one (default 8080)"),
     CLI_ROW("api-key-file", struct values, key_file, .value = "FILE",
-            .help = "file with a key per line; requests need one of them"),
-    CLI_ROW("open", struct values, open, .help = "answer everybody who can reach --host, without a key"),
+            .help = "file with a key per line; each request needs one of them"),
+    CLI_ROW("open", struct values, open,
+            .help = "answer requests without a key, even if other machines can reach --host"),
     CLI_ROW("origin", struct values, origin, .value = "ORIGIN",
             .help = "allow requests from web pages of ORIGIN, for example https://a.example (default: none)"),
     CLI_ROW("name", struct values, name, .value = "NAME",
-            .help = "name of the model in requests (default: the file's name)"),
-    CLI_ROW("slots", struct values, slots, .value = "N", .help = "requests that are answered at once (default 4)"),
+            .help = "name by which requests ask for the model (default: the file's name)"),
+    CLI_ROW("slots", struct values, slots, .value = "N", .help = "number of requests to answer at once (default 4)"),
     CLI_ROW("context", struct values, context, .value = "N",
             .help = "maximum number of tokens in a prompt and its answer (default: the model's, at most 8192)"),
     CLI_CACHE_ROW(struct values, cache),
-    CLI_ROW("adapter", struct values, adapters, .value = "NAME=PATH",
-            .help = "adapter: a PEFT folder or a GGUF file, asked for as MODEL:NAME; repeat it for several"),
+    CLI_ROW(
+        "adapter", struct values, adapters, .value = "NAME=PATH",
+        .help =
+            "low-rank adapter, as a PEFT folder or a GGUF file; requests ask for MODEL:NAME; repeat it for several"),
     CLI_ROW("pooling", struct values, pooling, .value = "KIND",
-            .help = "make vectors at /v1/embeddings too (default: only if the model generates no text)",
+            .help = "serve /v1/embeddings too, with this pooling (default: only if the model generates no text)",
             .choices = poolings),
-    CLI_ROW("time", struct values, time, .value = "SECONDS", .help = "time that an answer may take (default 600)"),
+    CLI_ROW("time", struct values, time, .value = "SECONDS", .help = "longest time for an answer (default 600)"),
     CLI_ROW("request-time", struct values, request_time, .value = "SECONDS",
-            .help = "time to send a request; idle connections are closed after it (default 30)"),
-    CLI_ROW("body", struct values, body, .value = "BYTES", .help = "largest body of a request (default 4194304)"),
+            .help = "longest time for a client to send a request, and for an idle connection (default 30)"),
+    CLI_ROW("body", struct values, body, .value = "BYTES",
+            .help = "largest body of a request (default 4194304, which is 4 MiB)"),
     CLI_ROW("connections", struct values, connections, .value = "N",
             .help = "maximum number of open connections (default 64)"),
     CLI_ROW("per-address", struct values, per_address, .value = "N",
             .help = "maximum number of open connections from one address (default 16)"),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
+    CLI_DEVICE_ROW(struct values),
     {0},
 };
 
@@ -289,8 +293,8 @@ const cli_command cli_command_serve = {
     .summary = "answer requests over HTTP with a published language model",
     .details = "\nRoutes follow OpenAI's API: /v1/chat/completions, /v1/completions,\n"
                "/v1/embeddings and /v1/models; besides them /tokenize, /detokenize, /health\n"
-               "and /metrics. Ctrl-C ends the server after the requests that run, or 30\n"
-               "seconds later.\n",
+               "and /metrics. After ctrl-C the server finishes running requests, for at most\n"
+               "30 seconds, and ends.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

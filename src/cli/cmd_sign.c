@@ -22,15 +22,16 @@ struct values {
 
 static const cli_option options[] = {
     CLI_ROW("FILE", struct values, files, .role = CLI_OPTIONAL_OPERAND,
-            .help = "files to sign; a folder stands for all files in it but hidden ones"),
+            .help = "files to sign or check, or folders, for all files in them except hidden ones"),
     CLI_ROW("key", struct values, key, .value = "KEY",
-            .help = "file of the secret key; with --check the public key or its file"),
-    CLI_ROW("check", struct values, check, .help = "compare files with their signatures instead"),
+            .help = "file of the secret key, or with --check the public key or its file"),
+    CLI_ROW("check", struct values, check, .help = "check the signatures of files instead of signing"),
     CLI_ROW("comment", struct values, comment, .value = "TEXT", .blank = true,
-            .help = "comment that the signature covers (default: time and name of the file)"),
-    CLI_ROW("new-key", struct values, new_key, .value = "NAME", .help = "make the keys NAME.key and NAME.pub"),
-    CLI_ROW("no-password", struct values, no_password, .help = "leave the new secret key unencrypted"),
-    CLI_ROW("json", struct values, json, .help = "write JSON"),
+            .help = "comment that is signed too (default: time and name of the file)"),
+    CLI_ROW("new-key", struct values, new_key, .value = "NAME",
+            .help = "make the keys NAME.key (secret) and NAME.pub (public)"),
+    CLI_ROW("no-password", struct values, no_password, .help = "with --new-key: do not encrypt the secret key"),
+    CLI_ROW("json", struct values, json, .help = "write the result as JSON"),
     {0},
 };
 
@@ -201,8 +202,8 @@ static int run(const cli_command *self, const void *given) {
 const cli_command cli_command_sign = {
     .name = "sign",
     .summary = "sign models and bundles, or check their signatures",
-    .details = "The signature of FILE is FILE.minisig, in the format of minisign. With\n"
-               "MICA_REQUIRE_KEY=PUBLIC every command refuses models and bundles that are not\n"
+    .details = "\nThe signature of FILE is FILE.minisig, in the format of minisign. With\n"
+               "MICA_REQUIRE_KEY=PUBLIC, every command refuses models and bundles that are not\n"
                "signed with that key. A password is read from standard input.\n",
     .options = options,
     .values_size = sizeof(struct values),

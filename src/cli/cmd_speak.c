@@ -21,17 +21,18 @@ static const cli_option options[] = {
     CLI_ROW("text", struct values, text, .value = "TEXT", .help = "text to speak"),
     CLI_ROW("phonemes", struct values, phonemes, .value = "TEXT",
             .help = "Piper: phonemes to speak, instead of a text"),
-    CLI_ROW("speaker", struct values, speaker, .value = "NAME", .help = "voice (default: the first speaker)"),
+    CLI_ROW("speaker", struct values, speaker, .value = "NAME",
+            .help = "speaker whose voice to use (default: the first speaker)"),
     CLI_ROW("like", struct values, like, .value = "FILE",
-            .help = "recording: mix the run's speakers to sound like its voice"),
+            .help = "mix the run's speakers so that the voice resembles this recording"),
     CLI_ROW("out", struct values, out, .value = "FILE",
             .help = "WAV file to write; never overwrites (default speech.wav)"),
-    CLI_ROW("speed", struct values, speed, .value = "R", .help = "speed; 2: twice as fast (default 1)"),
+    CLI_ROW("speed", struct values, speed, .value = "R", .help = "speaking speed; 2: twice as fast (default 1)"),
     CLI_ROW("iterations", struct values, iterations, .value = "N",
             .help = "iterations of Griffin-Lim (default: the run's)"),
     CLI_ROW("noise", struct values, noise, .value = "F",
             .help = "Piper: factor of the voice's random variation; 0: none (default 1)"),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
+    CLI_DEVICE_ROW(struct values),
     CLI_ROW("json", struct values, json, .help = "write a JSON object: file, rate and seconds"),
     {0},
 };
@@ -175,7 +176,7 @@ static int run(const cli_command *self, const void *given) {
 const cli_command cli_command_speak = {
     .name = "speak",
     .summary = "speak a text with a trained or published voice",
-    .details = "\nThe text may hold the letters that the run was trained on, and no others:\n"
+    .details = "\nThe text may hold only letters that the run was trained on:\n"
                "\n"
                "  mica speak --model DIR --text \"three one four\" --speaker theo --out x.wav\n"
                "\n"

@@ -20,31 +20,31 @@ struct values {
 
 enum { TRAIN, ENCODE, DECODE, INFO };
 static const cli_choice actions[] = {
-    [TRAIN] = {"train", "make one from the texts of --data, as --out"},
+    [TRAIN] = {"train", "train a tokeniser on the texts of --data and write it to --out"},
     [ENCODE] = {"encode", "print the ids of texts, or of each line of standard input"},
     [DECODE] = {"decode", "print the text of ids, or of each line of ids of standard input"},
-    [INFO] = {"info", "say what FILE is"},
+    [INFO] = {"info", "describe FILE"},
     {0},
 };
 
 static const cli_choice kinds[] = {
-    {"bpe", "byte-level pairs, as GPT-2's: any bytes come back"},
-    {"wordpiece", "words and their pieces, as BERT's"},
-    {"unigram", "the likeliest pieces of words, as SentencePiece's"},
-    {"word", "words and punctuation"},
-    {"character", "characters"},
-    {"byte", "256 bytes"},
+    {"bpe", "byte-level pairs, as in GPT-2; decoding restores any bytes"},
+    {"wordpiece", "words and their pieces, as in BERT"},
+    {"unigram", "the likeliest pieces of words, as in SentencePiece"},
+    {"word", "a token per word or punctuation mark"},
+    {"character", "a token per character"},
+    {"byte", "a token per byte"},
     {0},
 };
 
 static const cli_option options[] = {
-    CLI_ROW("ACTION", struct values, action, .role = CLI_OPERAND, .help = "action", .choices = actions),
+    CLI_ROW("ACTION", struct values, action, .role = CLI_OPERAND, .help = "what to do", .choices = actions),
     CLI_ROW("FILE", struct values, file, .role = CLI_OPTIONAL_OPERAND,
             .help = "tokenizer.json; needed by all actions but train"),
     CLI_ROW("TEXT", struct values, words, .role = CLI_OPTIONAL_OPERAND,
             .help = "texts to encode, or ids to decode (default: standard input)"),
     CLI_ROW("data", struct values, data, .value = "DATA",
-            .help = "train: text file, table with a column of texts, or folder with such parts"),
+            .help = "train: text file, table with a column of texts, or folder with such files"),
     CLI_ROW("column", struct values, column, .value = "NAME", .help = "train: column of texts to use (default: all)"),
     CLI_ROW("kind", struct values, kind, .value = "KIND", .help = "train: kind of tokeniser (default bpe)",
             .choices = kinds),
@@ -52,10 +52,10 @@ static const cli_option options[] = {
     CLI_ROW("min-frequency", struct values, least, .value = "N",
             .help = "train: minimum number of occurrences of a token (default 2)"),
     CLI_ROW("special", struct values, special, .value = "TOKENS",
-            .help = "train: special tokens separated by commas, the one for unknown words first"),
+            .help = "train: special tokens, separated by commas; the first one stands for unknown words"),
     CLI_ROW("lowercase", struct values, lowercase, .help = "train: ignore case"),
     CLI_ROW("out", struct values, out, .value = "FILE", .help = "train: file to write"),
-    CLI_ROW("frame", struct values, frame, .help = "encode: add the special tokens around a text"),
+    CLI_ROW("frame", struct values, frame, .help = "encode: add the special tokens that begin and end a text"),
     CLI_ROW("skip-special", struct values, skip, .help = "decode: leave out special tokens"),
     CLI_ROW("json", struct values, json, .help = "write JSON; encode and decode: one object per line"),
     {0},

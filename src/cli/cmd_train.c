@@ -30,28 +30,27 @@ struct values {
 
 static const cli_option options[] = {
     CLI_ROW("data", struct values, data, .value = "DATA",
-            .help = "file, folder or the name fashion-mnist; IDX, CIFAR, npy, CSV, or as above"),
+            .help = "training data: file, folder or the name fashion-mnist; a layout above, IDX, CIFAR, npy or CSV"),
     CLI_ROW("task", struct values, task, .value = "NAME", .names = mica_task_name,
             .help = "task (default: inferred from the data)"),
     CLI_ROW("out", struct values, out, .value = "DIR", .help = "folder to write (default " DEFAULT_FOLDER ")"),
-    CLI_ROW("resume", struct values, resume, .help = "continue the run in DIR"),
+    CLI_ROW("resume", struct values, resume, .help = "continue the run in the folder of --out"),
     CLI_ROW("json", struct values, json, .help = "print a JSON object as the last line: task and metrics"),
     CLI_ROW("quiet", struct values, quiet, .help = "print errors only"),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
+    CLI_DEVICE_ROW(struct values),
     CLI_ROW("devices", struct values, devices, .value = "LIST",
-            .help = "devices to use together, as in 0:0,1:0; 0:0/2 splits one in two"),
-    CLI_ROW(
-        "parallel", struct values, parallel, .value = "LIST",
-        .help =
-            "how ranks share the work: replicas, pipeline stages and parts of layers, as in data=2,pipe=2,tensor=2"),
-    CLI_ROW("shard", struct values, shard, .help = "divide the optimiser's state among replicas"),
+            .help = "devices to train on together, as in 0:0,1:0; 0:0/2 splits a device in two"),
+    CLI_ROW("parallel", struct values, parallel, .value = "LIST",
+            .help = "how ranks share work: replicas, pipeline stages, parts of layers, as in data=2,pipe=2,tensor=2"),
+    CLI_ROW("shard", struct values, shard, .help = "divide the optimizer's state among the replicas of --parallel"),
     CLI_ROW("speeds", struct values, speeds, .value = "LIST",
-            .help = "relative speeds of ranks, as in 3,1, to divide batches by (default: measured if devices differ)"),
+            .help = "relative speeds of the ranks, by which batches are divided, as in 3,1 (default: measured if "
+                    "devices differ)"),
     CLI_ROW("elastic", struct values, elastic,
-            .help = "begin or continue the run in DIR with the ranks that are there; drop devices that fail"),
+            .help = "start or continue with the devices that are available, and drop devices that fail"),
     CLI_ROW("lora", struct values, lora, .value = "LIST",
-            .help = "train a low-rank adapter of the published model --init on conversations, as in rank=16,alpha=32; "
-                    "also dropout=0.05, targets=q_proj+v_proj"),
+            .help = "fine-tune the published model --init on conversations by a low-rank adapter, as in "
+                    "rank=16,alpha=32,dropout=0.05,targets=q_proj+v_proj"),
     CLI_ROW("watchdog", struct values, watchdog, .value = "SECONDS",
             .help = "several ranks: stop if one is silent for SECONDS (default 300)"),
     {0},
@@ -564,17 +563,17 @@ const cli_command cli_command_train = {
                "never overwrites a run, and DIR may not be DATA, lie in it or hold it. Cells of\n"
                "a table are separated by commas, semicolons or tabs.\n"
                "\n"
-               "A run that was stopped by ctrl-C (exit status 130), a closed terminal or a power\n"
-               "cut can be used: mica predict, eval and export take it and name the epoch of its\n"
-               "weights. --resume continues from the last checkpoint to the same result; with\n"
-               "--epochs N it trains longer or ends earlier. It refuses data that have changed\n"
-               "unless --data names them. A stopped run has no report.html: with --resume\n"
-               "--epochs 1 it ends after the epochs that it has, and writes the report.\n"
+               "If a run is stopped by ctrl-C (exit status 130), a closed terminal or a power\n"
+               "cut, mica predict, eval and export can use it, and name the epoch of its\n"
+               "weights. --resume continues from the last checkpoint and gives the result of a\n"
+               "run that was not stopped; with --epochs N it trains longer or shorter. If the\n"
+               "data have changed, it needs --data. A stopped run has no report.html; --resume\n"
+               "--epochs 1 ends it after the epochs that are done, and writes the report.\n"
                "\n"
-               "DATA has one of these layouts, or folders train, val and test that have one (or\n"
-               "training; valid, validation, dev; testing, eval, evaluation; in upper or lower\n"
-               "case, also as in test_set or \"Training Data\"). Folders within a class belong\n"
-               "to it:\n"
+               "DATA has one of these layouts, or has folders train, val and test that each have\n"
+               "one. Other names for these are training; valid, validation, dev; testing, eval,\n"
+               "evaluation; in upper or lower case, also as in test_set or \"Training Data\".\n"
+               "Files in folders within a class folder belong to the class:\n"
                "  classes     CLASS/NAME.png or .jpg\n"
                "  sounds      CLASS/NAME.wav, .flac or .ogg; or LABEL_SPEAKER_N.wav\n"
                "  masks       images/NAME.png or .jpg and masks/NAME.png\n"

@@ -26,12 +26,11 @@ struct values {
 static const cli_option options[] = {
     CLI_ROW("OP", struct values, op, .role = CLI_OPTIONAL_OPERAND, .help = "op to tune (default: list the ops)"),
     CLI_ROW("shapes", struct values, shapes, .value = "FILE",
-            .help = "file of shapes, one per line as the list prints them; - for standard input"),
-    CLI_ROW("shape", struct values, shape, .value = "SHAPE", .help = "one shape"),
-    CLI_ROW("budget", struct values, budget, .value = "SECONDS",
-            .help = "seconds for all shapes together (default 60)"),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to tune, as in MICA_DEVICE"),
-    CLI_ROW("json", struct values, json, .help = "write JSON"),
+            .help = "file of shapes to tune, one per line, in the form of the list of ops; - for standard input"),
+    CLI_ROW("shape", struct values, shape, .value = "SHAPE", .help = "shape to tune, in the form of the list of ops"),
+    CLI_ROW("budget", struct values, budget, .value = "SECONDS", .help = "time for all shapes together (default 60)"),
+    CLI_DEVICE_ROW(struct values),
+    CLI_ROW("json", struct values, json, .help = "write the result as JSON"),
     CLI_ROW("worker", struct values, worker, .hidden = true,
             .help = "for mica's own use: measure the candidates that standard input names; tune starts such processes"),
     {0},
@@ -328,11 +327,11 @@ static int run(const cli_command *self, const void *given) {
 const cli_command cli_command_tune = {
     .name = "tune",
     .summary = "find the fastest kernels for the shapes in use",
-    .details = "\nEvery candidate is compared with a reference before it is timed, in a process of\n"
-               "its own. A candidate that is wrong, hangs or crashes is quarantined on this\n"
-               "device. The best ones are kept in the cache folder, where every program on this\n"
-               "machine finds them. Without shapes, common shapes are tuned; without an op, the\n"
-               "ops are listed.\n",
+    .details = "\nEvery candidate runs in a process of its own, and is compared with a reference\n"
+               "before it is timed. A candidate that is wrong, hangs or crashes is not used on\n"
+               "this device again. The fastest candidates are stored in the cache folder, where\n"
+               "every program on this machine finds them. Without shapes, common shapes are\n"
+               "tuned; without an op, the ops are listed.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

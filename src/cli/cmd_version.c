@@ -9,7 +9,7 @@ struct values {
 };
 
 static const cli_option options[] = {
-    CLI_ROW("json", struct values, json, .help = "write JSON"),
+    CLI_ROW("json", struct values, json, .help = "write the result as JSON"),
     {0},
 };
 

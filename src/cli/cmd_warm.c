@@ -25,15 +25,16 @@ static const cli_option options[] = {
     CLI_ROW("MODEL", struct values, model, .role = CLI_OPERAND,
             .help = "ONNX model, published model (folder or GGUF file), or folder of a run"),
     CLI_ROW("sample", struct values, sample, .value = "SAMPLE",
-            .help = "the input to answer: a picture file, or for a run any file that mica predict takes, or a text if "
-                    "there is no such file; for language and speak always a text"),
+            .help = "input to answer: a picture file for a published model; for a run any file that mica predict "
+                    "takes, or a text (language and speak: always a text)"),
     CLI_ROW("shape", struct values, shape, .value = "NAME=1x3x224x224",
             .help = "ONNX: shape of an input, or of several separated by commas (default: dimensions that the model "
                     "leaves open are 1)"),
     CLI_ROW("precision", struct values, precision, .value = "TYPE",
-            .help = "ONNX and runs: f32, f16 or bf16 to compute in (default: as mica run and mica predict)"),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
-    CLI_ROW("json", struct values, json, .help = "write JSON"),
+            .help =
+                "ONNX models and runs: type to compute in: f32, f16 or bf16 (default: as mica run and mica predict)"),
+    CLI_DEVICE_ROW(struct values),
+    CLI_ROW("json", struct values, json, .help = "write the result as JSON"),
     {0},
 };
 
@@ -392,10 +393,10 @@ static int run(const cli_command *self, const void *given) {
 const cli_command cli_command_warm = {
     .name = "warm",
     .summary = "compile what a model needs, so that its first answer is quick",
-    .details = "\nThe model answers once, and the answer is discarded; compiled kernels stay in\n"
-               "the cache. An ONNX model computes on random inputs, a published model on texts\n"
-               "of a few and of many words, a Whisper model on a second of noise. A run needs a\n"
-               "sample, except a run of the task diffuse, which takes none:\n"
+    .details = "\nThe model computes one answer, which is discarded; the compiled kernels stay in\n"
+               "the cache. An ONNX model gets random inputs, a published model a short and a\n"
+               "long text, a Whisper model a second of noise. A run needs --sample, except a run\n"
+               "of the task diffuse:\n"
                "\n"
                "  mica warm resnet18.onnx\n"
                "  mica warm models/SmolLM2-135M-Instruct\n"

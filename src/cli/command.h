@@ -60,6 +60,12 @@ typedef struct cli_option {
 #define CLI_KIND_OF(field)                                                                                             \
   _Generic((field), bool : CLI_FLAG, const char * : CLI_TEXT, int : CLI_CHOICE, cli_words : CLI_WORDS)
 
+/* The option --device, for a struct `type` with the field `device`. */
+#define CLI_DEVICE_ROW(type)                                                                                           \
+  CLI_ROW("device", type, device, .value = "SELECTOR",                                                                 \
+          .help = "device to use: gpu, cpu, an id such as 0:1, or part of a name (default: MICA_DEVICE, else the "     \
+                  "fastest GPU, else the CPU)")
+
 /* Settings of a run, as typed: options from the library's tables (cli/settings.h). */
 #define CLI_MOST_SETTINGS 96
 typedef struct cli_settings {

@@ -19,8 +19,8 @@
 const cli_choice cli_cache_forms[] = {
     {"f32", "4 bytes per number"},
     {"f16", "2 bytes per number"},
-    {"bf16", "2 bytes per number, of a wider range"},
-    {"q8", "8 bits per number, and a scale per 32"},
+    {"bf16", "2 bytes per number, with a wider range than f16"},
+    {"q8", "1 byte per number, and a scale per 32 numbers"},
     {0},
 };
 

@@ -27,7 +27,7 @@ void cli_model_close(cli_model *opened);
 extern const cli_choice cli_cache_forms[];
 #define CLI_CACHE_ROW(type, field)                                                                                     \
   CLI_ROW("cache", type, field, .value = "FORM", .choices = cli_cache_forms,                                           \
-          .help = "how keys and values of a text are kept (default f32)")
+          .help = "type of cached keys and values, for published models (default f32)")
 mica_cache_form cli_cache_form(int choice);
 
 /* Writes a model as a GGUF file and prints what was written. type: new type of the matrices; NULL: unchanged. adapter:

@@ -19,7 +19,7 @@ int cli_open_run_as(const cli_command *self, const char *folder, const mica_run_
 /* Prints the epoch of the weights on stderr if the run has not ended. cli_open_run calls it. */
 void cli_say_unfinished(const cli_command *self, const mica_run *run);
 /* Help of --precision for commands that call cli_open_run_as. */
-#define CLI_PRECISION_HELP "f32, f16 or bf16: type to compute in (default: as trained)"
+#define CLI_PRECISION_HELP "type to compute in: f32, f16 or bf16 (default: as trained)"
 /* Prints the run's remarks about its data on stderr, one per line. */
 void cli_print_remarks(const cli_command *self, const mica_run *run);
 /* Finds a part by its name; NULL: test. Returns CLI_OK, or CLI_USAGE after a message with the names. */

@@ -15,13 +15,15 @@ typedef struct cli_whisper_values {
           .help = "Whisper: language of the speech, such as de (default: detected)"),                                  \
       CLI_ROW("translate", type, whisper.translate, .help = "Whisper: translate to English"),                          \
       CLI_ROW("no-speech", type, whisper.no_speech, .value = "P",                                                      \
-              .help = "Whisper: skip unlikely windows with a probability of no speech above P (default 0.6)"),         \
+              .help = "Whisper: skip a window if its text is unlikely and its probability of no speech is above P "    \
+                      "(default 0.6)"),                                                                                \
       CLI_ROW("no-fallback", type, whisper.no_fallback,                                                                \
-              .help = "Whisper: transcribe each window once; do not repeat doubtful ones with sampled tokens"),        \
-      CLI_ROW("no-context", type, whisper.no_context, .help = "Whisper: read each window without the text before it"), \
+              .help = "Whisper: transcribe each window once; do not try unlikely ones again with random tokens"),      \
+      CLI_ROW("no-context", type, whisper.no_context,                                                                  \
+              .help = "Whisper: transcribe each window without the text of the windows before it"),                    \
       CLI_ROW("seed", type, whisper.seed, .value = "N", .help = "Whisper: seed of random tokens (default 0)"),         \
       CLI_ROW("half", type, whisper.half,                                                                              \
-              .help = "Whisper: keep the decoder's f32 matrices as f16: half the memory, rounded"),                    \
+              .help = "Whisper: round the decoder's f32 matrices to f16, in half the memory"),                         \
       CLI_ROW("timestamps", type, whisper.timestamps, .help = "Whisper: print a line per segment, with times"),        \
       CLI_ROW("srt", type, whisper.srt, .help = "Whisper: print SubRip subtitles"),                                    \
       CLI_ROW("vtt", type, whisper.vtt, .help = "Whisper: print WebVTT subtitles")
