@@ -103,7 +103,7 @@ static mica_status accumulate(backward *b, const mica__op *op, int32_t id, mica_
   char want[MICA__TYPE_TEXT], got[MICA__TYPE_TEXT];
   mica__type type = node_at(b, id)->type, is = {mica_value_dtype(d), mica_value_shape(d)};
   if (is.dtype != type.dtype || !may_be_equal(is.shape, type.shape))
-    return mica__fail(MICA_E_STATE, "the gradient rule of %s gives %s for an operand that is %s; both must be the same",
+    return mica__fail(MICA_E_STATE, "the gradient of %s for an operand is %s, but the operand is %s (an error in Mica)",
                       op->name, mica__type_format(is, got), mica__type_format(type, want));
   d = fitted(d, value_of(b, id));
   mica_value *sum = &b->grads[id - 1];

@@ -231,7 +231,7 @@ static mica_status choose_units(const mica__fused *fused, mica__fused_plan *plan
   bool cpu = plan->target.device_class == MICA__ON_CPU;
   int64_t all = 0, cut = plan->cut >= 0 ? fused->extent[plan->cut] : 0;
   if (!product(fused, 0, fused->rank, &all))
-    return mica__fail(MICA_E_OVERFLOW, "fused: the number of elements does not fit 64 bits");
+    return mica__fail(MICA_E_OVERFLOW, "a fused kernel would have 2^63 elements or more");
   /* The margin of 2^20 is for the padding to whole groups and for a loop whose index steps past its end. */
   plan->wide = all > INT_MAX - (1 << 20);
   plan->chunk = fused->chunk;
@@ -340,7 +340,7 @@ static mica_status list_args(const mica__fused *fused, mica__fused_plan *plan) {
     if (plan->cached[k] >= 0) add_arg(plan, MICA__FUSED_ARG_CACHE, k, 0);
   }
   if (plan->arg_count + hidden > MICA__MAX_ARGS)
-    return mica__fail(MICA_E_UNSUPPORTED, "fused: the kernel would have more than %d arguments", MICA__MAX_ARGS);
+    return mica__fail(MICA_E_UNSUPPORTED, "a fused kernel would have more than %d arguments", MICA__MAX_ARGS);
   return MICA_OK;
 }
 
@@ -383,12 +383,13 @@ static mica_status check(const mica__fused *fused) {
   for (int32_t k = 0; k < fused->count; k++) {
     const mica__fused_instr *instr = &fused->instrs[k];
     if (instr->kind == MICA__FUSED_OP && !mica__fused_expression(fused, instr))
-      return mica__fail(MICA_E_UNSUPPORTED, "fused: op %s has no expression, so it cannot be fused", instr->op->name);
+      return mica__fail(MICA_E_UNSUPPORTED, "the op %s cannot be part of a fused kernel", instr->op->name);
     if (instr->kind != MICA__FUSED_REDUCE) continue;
     if (!fused->reduced || instr->op->join == MICA__JOIN_NONE)
-      return mica__fail(MICA_E_UNSUPPORTED, "fused: op %s cannot reduce within a fused kernel", instr->op->name);
+      return mica__fail(MICA_E_UNSUPPORTED, "the op %s cannot reduce within a fused kernel", instr->op->name);
     if (instr->op->join >= MICA__JOIN_ARGMAX && !fits)
-      return mica__fail(MICA_E_UNSUPPORTED, "fused: %s can run over at most 2^31 - 2 elements", instr->op->name);
+      return mica__fail(MICA_E_UNSUPPORTED, "the op %s can reduce at most 2^31 - 2 elements in a fused kernel",
+                        instr->op->name);
   }
   return MICA_OK;
 }

@@ -140,7 +140,9 @@ mica_status mica__template_narrow(mica__template *template, mica_dtype dtype) {
                  .other = calloc(nodes, sizeof *n.other)};
   mica_status status = n.invariant && n.narrow && n.map && n.other ? MICA_OK : mica__fail_nomem("a session");
   if (template->assignment_count)
-    status = mica__fail(MICA_E_UNSUPPORTED, "a session that assigns parameters can only compute in f32");
+    status = mica__fail(MICA_E_UNSUPPORTED,
+                        "mica_session_create: dtype is %s, but a session that assigns parameters must compute in f32",
+                        mica_dtype_name(dtype));
   if (status == MICA_OK) status = mica_graph_create(&n.out);
   if (status == MICA_OK) status = narrow_into(&n, template);
   if (status == MICA_OK) {

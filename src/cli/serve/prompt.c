@@ -105,7 +105,7 @@ static bool fit_message(serve_reading *r, cJSON *message, size_t index) {
     cJSON_ReplaceItemInObjectCaseSensitive(message, "content", replaced);
   } else if (!cJSON_IsString(content) && !calls) {
     return serve_refuse(r->problem, 400, "invalid_value",
-                        "message %zu has no content that is a string or a list of text parts", index);
+                        "the content of message %zu must be a string or a list of text parts", index);
   }
   return true;
 }
