@@ -258,8 +258,8 @@ static mica_status make(sweep *s, const draft *d, int32_t *id) {
   if (d->op->kind == MICA__OP_SHAPE)
     return mica__fail(
         MICA_E_UNSUPPORTED,
-        "the result of %s, %s, cannot be computed: it has more than 2^25 elements, or its type cannot hold "
-        "an element",
+        "the result of %s, %s, cannot be computed: it has more than 2^25 elements, or an element that its type "
+        "cannot hold",
         d->op->name, mica__type_format(d->types[0], text));
   MICA_TRY(put(s, d, id));
   if (s->simplify && d->op->kind == MICA__OP_VIEW) *id = same_look(s, *id);

@@ -111,7 +111,7 @@ static mica_status equalize(const mica_safetensors *file, const mica__tensors *t
   /* If the file has no "weight" of the norm, there is no factor that could be changed. */
   if (p->first->norm && !floats_of(t, p->first->norm, "weight")) return MICA_OK;
   if (!w1 || !w2)
-    return mica__fail(MICA_E_FORMAT, "the file lacks f32 weights of '%s'", (w1 ? p->second : p->first)->name);
+    return mica__fail(MICA_E_FORMAT, "the file has no f32 tensor '%s.weight'", (w1 ? p->second : p->first)->name);
   if (p->first->norm) MICA_TRY(mica__read_norm(&(mica__float_weights){.file = file}, p->first, &p->factor1, &p->term));
   if (p->second->norm) MICA_TRY(mica__read_norm(&(mica__float_weights){.file = file}, p->second, &p->factor2, &unused));
   free(unused);

@@ -14,8 +14,9 @@ static mica_status check_data(const mica__store *store, const mica__column *colu
         column->offsets[i + 1] - column->offsets[i] > INT32_MAX)
       return mica__fail(
           MICA_E_FORMAT,
-          "%s: the offsets of column \"%s\" must be at least 0 and rise by 0 to 2^31 - 1, but do not at sample %llu",
-          store->name, name, (unsigned long long)i);
+          "%s: sample %llu of column \"%s\" goes from offset %lld to %lld, but offsets must be at least 0, and rise "
+          "by 0 to 2^31 - 1 per sample",
+          store->name, (unsigned long long)i, name, (long long)column->offsets[i], (long long)column->offsets[i + 1]);
   if (column->about.kind != MICA_COLUMN_KIND_CLASS || !column->data) return MICA_OK;
   if (column->offsets) rows = (uint64_t)column->offsets[store->count];
   const int32_t *classes = (const int32_t *)(const void *)column->data;
@@ -33,9 +34,10 @@ static mica_status count_classes(const mica__store *store, mica_column_data *fro
   const bool ragged = from->column.shape.rank > 0 && from->column.shape.dim[0] == MICA_DYNAMIC;
   if (from->column.kind != MICA_COLUMN_KIND_CLASS || from->column.classes != 0) return MICA_OK;
   if (!from->data || ragged || from->column.shape.rank > 0)
-    return mica__fail(MICA_E_INVALID,
-                      "%s: set classes of column \"%s\"; they are counted only if data holds one class per sample",
-                      store->name, from->column.name ? from->column.name : "");
+    return mica__fail(
+        MICA_E_INVALID,
+        "%s: set the number of classes of column \"%s\"; Mica counts them only if data holds one class per sample",
+        store->name, from->column.name ? from->column.name : "");
   const int32_t *classes = from->data;
   for (uint64_t i = 0; i < store->count; i++)
     if (classes[i] < MICA__MAX_CLASSES && classes[i] >= from->column.classes) from->column.classes = classes[i] + 1;
@@ -45,13 +47,16 @@ static mica_status count_classes(const mica__store *store, mica_column_data *fro
 static mica_status add_column(mica__store *store, mica_column_data from) {
   mica__column *column = NULL;
   const bool ragged = from.column.shape.rank > 0 && from.column.shape.dim[0] == MICA_DYNAMIC;
-  if (!from.data == !from.read || (from.data && ragged && !from.offsets) || (from.read && ragged && !from.length) ||
-      (from.offsets && (!from.data || !ragged)))
-    return mica__fail(
-        MICA_E_INVALID,
-        "%s: column \"%s\" needs either data or read; a ragged column also needs offsets with data, or length with "
-        "read, and no other column may have offsets",
-        store->name, from.column.name ? from.column.name : "");
+  const char *wrong = !from.data && !from.read               ? "needs either data or read, but both are NULL"
+                      : from.data && from.read               ? "has both data and read; set one of them"
+                      : from.data && ragged && !from.offsets ? "is ragged and has data, so it needs offsets"
+                      : from.read && ragged && !from.length  ? "is ragged and has read, so it needs length"
+                      : from.offsets && !from.data           ? "has offsets, but offsets are only for data"
+                      : from.offsets && !ragged              ? "has offsets, but only a ragged column may have them"
+                                                             : NULL;
+  if (wrong)
+    return mica__fail(MICA_E_INVALID, "%s: column \"%s\" %s", store->name, from.column.name ? from.column.name : "",
+                      wrong);
   MICA_TRY(count_classes(store, &from));
   MICA_TRY(mica__store_add(store, &from.column, &column));
   column->data = from.data;

@@ -84,8 +84,8 @@ mica_status mica__extents_find_bases(const mica__store *store, const mica__colum
     frexp(e->base, &exponent);
     return mica__fail(
         MICA_E_FORMAT,
-        "%s holds %s, whose steps are %g at %.15g, the base of column '%s'; the column needs more digits, so save the "
-        "data as f64",
+        "%s holds %s, whose steps are %g at %.15g, the base that is subtracted from column '%s'; such steps are too "
+        "coarse, so save the data as f64",
         store->name, mica_dtype_name(dtype), ldexp(1, exponent - digits_of(dtype)), e->base, label ? is : name);
   }
   return MICA_OK;

@@ -116,8 +116,16 @@ static mica_status check_column(const mica__store *store, const mica_column *abo
   if (about->kind == MICA_COLUMN_KIND_BOXES && fits) fits = shape.dim[1] == 4;
   if (about->kind == MICA_COLUMN_KIND_CLASSES && fits) fits = shape.dim[0] == about->classes;
   if (!fits)
-    return mica__fail(MICA_E_FORMAT, "%s: column \"%s\" of kind %s cannot be of shape %s", store->name, about->name,
-                      mica_column_kind_name(about->kind), mica_shape_format(shape, text));
+    return mica__fail(
+        MICA_E_FORMAT,
+        "%s: column \"%s\" of kind %s cannot be of shape %s; it needs %d to %d dimensions of at least 1%s", store->name,
+        about->name, mica_column_kind_name(about->kind), mica_shape_format(shape, text), rule->least_rank,
+        rule->most_rank,
+        about->kind == MICA_COLUMN_KIND_BOXES     ? ", the first MICA_DYNAMIC and the second 4"
+        : about->kind == MICA_COLUMN_KIND_CLASSES ? ", the number of classes"
+        : rule->ragged > 0                        ? ", the first MICA_DYNAMIC"
+        : rule->ragged < 0                        ? ", none of them MICA_DYNAMIC"
+                                                  : "; the first may be MICA_DYNAMIC");
   if (about->classes < 0 || about->classes > MICA__MAX_CLASSES)
     return mica__fail(MICA_E_FORMAT, "%s: column \"%s\" has %d classes, but must have 0 to %d", store->name,
                       about->name, about->classes, MICA__MAX_CLASSES);
