@@ -293,7 +293,7 @@ START_TEST(wrong_tokenizers_are_refused) {
     const char *json, *sentence;
     int64_t tokens;
   } wrong[] = {{byte_level, "has the id", 9},
-               {default_prefix, "add_prefix_space true", 3},
+               {default_prefix, "add_prefix_space = true", 3},
                {"{\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0},\"unk_token\":\"a\"}}", "it must be BPE", 4},
                {"{", "json", 4}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

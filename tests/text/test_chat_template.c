@@ -164,7 +164,8 @@ static const struct {
     {"{% set ns = namespace(x=1) %}{% set ns.x = ns %}{% set y = ns.x|string|length %}{% set ns.l = [ns] %}{{ "
      "ns.l == ns.l and ns|tojson }}",
      MICA_E_FORMAT, "Namespace cannot be written as JSON"},
-    {"{% macro f(a) %}{% endmacro %}{{ f(1, 2) }}", MICA_E_FORMAT, "too many arguments: 2, of at most 1"},
+    {"{% macro f(a) %}{% endmacro %}{{ f(1, 2) }}", MICA_E_FORMAT,
+     "too many arguments: 2, but it has parameters for at most 1"},
     {"{% macro f(a) %}{% endmacro %}{{ f(b=2) }}", MICA_E_FORMAT, "has the name of no parameter"},
     {"{{ 'a'|replace }}", MICA_E_FORMAT, "replace needs a text to look for"},
     {"{{ 'a'|trim(1, 2) }}", MICA_E_FORMAT, "trim: the number of arguments is 2, but may be at most 1"},

@@ -33,7 +33,8 @@ static mica_status add_formatted(mica__render *run, mica__text *out, const char 
   case 'e':
   case 'g':
     if (!mica__object_is_number(argument))
-      return mica__fail(MICA_E_FORMAT, "a format needs a number, not a value of type %s", mica__object_type(argument));
+      return mica__fail(MICA_E_FORMAT, "the format '%%%s%c' needs a number, not a value of type %s", flags, letter,
+                        mica__object_type(argument));
     snprintf(format, sizeof format, "%%%s%c", flags, letter);
     mica__text_addf(out, format, mica__object_as_double(argument));
     return MICA_OK;
@@ -59,8 +60,8 @@ static mica_status add_formats(mica__render *run, mica__text *out, const mica__o
          i++)
       flags[length++] = format->as.text[i];
     flags[length] = '\0';
-    if (i >= format->count || length > 6)
-      return mica__fail(MICA_E_FORMAT, "a format after '%%' is incomplete, or has more than 6 flags and digits");
+    if (length > 6) return mica__fail(MICA_E_FORMAT, "the format '%%%s' has more than 6 flags and digits", flags);
+    if (i >= format->count) return mica__fail(MICA_E_FORMAT, "the text ends within the format '%%%s'", flags);
     if (format->as.text[i] == '%') {
       mica__text_add(out, "%");
       continue;

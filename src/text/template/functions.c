@@ -100,7 +100,8 @@ mica_status mica__function_time(ARGUMENTS) {
   (void)self;
   MICA_TRY(mica__argument_text(call->bound[0], "the format of a time", &format));
   if (!(run->time ? gmtime_r(&now, &when) : localtime_r(&now, &when)))
-    return mica__fail(MICA_E_INVALID, "the time is outside of the calendar's range");
+    return mica__fail(MICA_E_INVALID, "strftime_now: %lld seconds after 1970 cannot be written as a date",
+                      (long long)now);
   for (size_t i = 0; i < format.count; i++) {
     const char *s = format.as.text + i;
     const bool flag = i + 2 < format.count && s[0] == '%' && s[1] && strchr("-_0^#", s[1]);

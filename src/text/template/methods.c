@@ -14,7 +14,7 @@ static mica_status strip(mica__render *run, const mica__object *self, const mica
                          bool right, mica__object *result) {
   const mica__object *set = call->bound[0] && call->bound[0]->kind != MICA__OBJECT_NONE ? call->bound[0] : NULL;
   mica__object chars;
-  if (set) MICA_TRY(mica__argument_text(set, "what strip removes", &chars));
+  if (set) MICA_TRY(mica__argument_text(set, "the set of characters to strip", &chars));
   return *result = mica__strip(&run->arena, self, set, left, right), MICA_OK;
 }
 
@@ -161,7 +161,7 @@ static mica_status split(ARGUMENTS, bool right) {
   int64_t most;
   MICA_TRY(mica__argument_integer(call->bound[1], -1, &most));
   if (given && given->kind != MICA__OBJECT_NONE) {
-    MICA_TRY(mica__argument_text(given, "what splits a text", &between));
+    MICA_TRY(mica__argument_text(given, "the separator", &between));
     if (between.count == 0) return mica__fail(MICA_E_FORMAT, "a separator cannot be empty");
     MICA_TRY(right ? rsplit_at(&p, self, &between, most) : split_at(&p, self, &between, most));
   } else {
@@ -192,7 +192,7 @@ static mica_status cut_in_three(mica__render *run, const mica__object *self, con
                                 mica__object *result) {
   mica__object between;
   parts p = {.run = run};
-  MICA_TRY(mica__argument_text(call->bound[0], "what parts a text", &between));
+  MICA_TRY(mica__argument_text(call->bound[0], "the separator", &between));
   if (between.count == 0) return mica__fail(MICA_E_FORMAT, "a separator cannot be empty");
   const size_t at = right ? find_last(&run->arena, self->as.text, self->count, &between)
                           : mica__find_text(&run->arena, self->as.text, self->count, 0, between.as.text, between.count);
@@ -216,7 +216,7 @@ static mica_status find(mica__render *run, const mica__object *self, const mica_
                         mica__object *result) {
   mica__object part;
   int64_t start, end, length = (int64_t)mica__characters(self->as.text, self->count);
-  MICA_TRY(mica__argument_text(call->bound[0], "what is looked for", &part));
+  MICA_TRY(mica__argument_text(call->bound[0], "the text to find", &part));
   MICA_TRY(mica__argument_integer(call->bound[1], 0, &start));
   MICA_TRY(mica__argument_integer(call->bound[2], length, &end));
   if (start < 0) start = start < -length ? 0 : start + length;
@@ -249,7 +249,7 @@ mica_status mica__method_rfind_or_fail(ARGUMENTS) {
 mica_status mica__method_count_text(ARGUMENTS) {
   mica__object part;
   int64_t count = 0;
-  MICA_TRY(mica__argument_text(call->bound[0], "what is counted", &part));
+  MICA_TRY(mica__argument_text(call->bound[0], "the text to count", &part));
   if (part.count == 0) count = (int64_t)mica__characters(self->as.text, self->count) + 1;
   for (size_t from = 0; part.count > 0; count++) {
     const size_t at = mica__find_text(&run->arena, self->as.text, self->count, from, part.as.text, part.count);
@@ -299,9 +299,9 @@ static mica_status pad(ARGUMENTS, bool left, bool right) {
   mica__object fill = mica__object_text(" ", 1);
   int64_t width;
   MICA_TRY(mica__argument_integer(call->bound[0], 0, &width));
-  if (call->bound[1]) MICA_TRY(mica__argument_text(call->bound[1], "what fills a text", &fill));
+  if (call->bound[1]) MICA_TRY(mica__argument_text(call->bound[1], "the fill character", &fill));
   if (mica__characters(fill.as.text, fill.count) != 1)
-    return mica__fail(MICA_E_FORMAT, "the fill must be one character");
+    return mica__fail(MICA_E_FORMAT, "the fill character must be a text of exactly one character");
   return mica__pad_text(run, self, width, &fill, left, right, result);
 }
 
@@ -394,7 +394,7 @@ mica_status mica__method_values(ARGUMENTS) {
 mica_status mica__method_cycle(ARGUMENTS) {
   (void)run;
   const mica__loop *loop = self->as.other;
-  if (call->count == 0) return mica__fail(MICA_E_FORMAT, "cycle needs items");
+  if (call->count == 0) return mica__fail(MICA_E_FORMAT, "loop.cycle needs at least one argument");
   return *result = call->items[loop->index % call->count], MICA_OK;
 }
 

@@ -386,7 +386,8 @@ static mica_status parse_test(mica__parser *p, mica__syntax **node) {
   if (mica__parser_is(p, "(")) {
     MICA_TRY(parse_arguments(p, &made->b));
   } else if (begins_argument(p)) {
-    if (mica__parser_is(p, "is")) return mica__fail(MICA_E_FORMAT, "tests cannot follow one another with 'is'");
+    if (mica__parser_is(p, "is"))
+      return mica__fail(MICA_E_FORMAT, "a test cannot be followed directly by another 'is'; join the tests with 'and'");
     MICA_TRY(parse_primary(p, &made->b));
     MICA_TRY(parse_postfix(p, &made->b));
   }

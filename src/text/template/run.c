@@ -19,7 +19,7 @@ static mica_status assign(mica__render *run, const mica__syntax *target, const m
     mica__object of;
     MICA_TRY(mica__render_evaluate(run, target->a, &of));
     if (of.kind != MICA__OBJECT_NAMESPACE)
-      return mica__fail(MICA_E_FORMAT, "only a namespace has attributes that can be set, and '%.*s' is of type %s",
+      return mica__fail(MICA_E_FORMAT, "only a namespace has attributes that can be set; '%.*s' is of type %s",
                         mica__text_shown(target->a->value.count), target->a->value.as.text, mica__object_type(&of));
     MICA_TRY(mica__check_member(&target->value));
     return mica__dict_set(&run->arena, of.as.dict, &target->value, value);
@@ -91,8 +91,9 @@ static mica_status bind_parameters(mica__render *run, const mica__macro *macro, 
   for (const mica__syntax *parameter = macro->node->a; parameter; parameter = parameter->next)
     MICA_TRY(bind_parameter(run, parameter, index++, call, &named));
   if (call->count > index)
-    return mica__fail(MICA_E_FORMAT, "a macro is called with too many arguments: %zu, of at most %zu", call->count,
-                      index);
+    return mica__fail(MICA_E_FORMAT,
+                      "a macro is called with too many arguments: %zu, but it has parameters for at most %zu",
+                      call->count, index);
   if (call->named > named)
     return mica__fail(MICA_E_FORMAT, "a macro is called with an argument that has the name of no parameter");
   return MICA_OK;
@@ -102,7 +103,8 @@ static mica_status call_macro(mica__render *run, const mica__macro *macro, const
                               const mica__arguments *call, mica__object *result) {
   mica__scope *outer = run->scope, *scope = NULL;
   if (run->calls == MICA__MOST_TEMPLATE_DEPTH)
-    return mica__fail(MICA_E_FORMAT, "macros call each other deeper than %d levels", MICA__MOST_TEMPLATE_DEPTH);
+    return mica__fail(MICA_E_FORMAT, "calls of macros and recursive loops are nested deeper than %d levels",
+                      MICA__MOST_TEMPLATE_DEPTH);
   MICA_TRY(mica__render_scope(run, macro->scope, &scope));
   run->calls++;
   run->scope = scope;
@@ -200,7 +202,8 @@ static mica_status recurse(mica__render *run, const mica__loop *loop, const mica
   mica__text made = {0}, *out = run->out;
   const size_t captured = run->captured;
   if (run->calls == MICA__MOST_TEMPLATE_DEPTH)
-    return mica__fail(MICA_E_FORMAT, "loops call themselves deeper than %d levels", MICA__MOST_TEMPLATE_DEPTH);
+    return mica__fail(MICA_E_FORMAT, "calls of macros and recursive loops are nested deeper than %d levels",
+                      MICA__MOST_TEMPLATE_DEPTH);
   run->calls++;
   run->captured += out->length;
   run->out = &made;
@@ -302,7 +305,7 @@ static mica_status run_statement(mica__render *run, const mica__syntax *node) {
   case MICA__NODE_GENERATION: return run_generation(run, node);
   case MICA__NODE_BREAK: return run->jump = MICA__RENDER_BREAK, MICA_OK;
   case MICA__NODE_CONTINUE: return run->jump = MICA__RENDER_CONTINUE, MICA_OK;
-  default: return mica__fail(MICA_E_FORMAT, "a statement is missing");
+  default: return mica__fail(MICA_E_FORMAT, "a statement is of an unknown kind (an error in Mica)");
   }
 }
 

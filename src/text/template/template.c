@@ -126,8 +126,9 @@ static mica_status set_messages(mica__render *run, const mica_messages *messages
 }
 
 static mica_status set_variable(mica__render *run, const mica_chat_variable *variable) {
-  if (!variable->name || (!variable->text && !variable->json))
-    return mica__fail(MICA_E_INVALID, "a variable of a chat template has no name or no value");
+  if (!variable->name) return mica__fail(MICA_E_INVALID, "the name of a variable is NULL");
+  if (!variable->text && !variable->json)
+    return mica__fail(MICA_E_INVALID, "the variable %s has neither text nor json", variable->name);
   if (!variable->text) return set_json(run, variable->name, variable->json);
   const mica__object value = mica__object_text(variable->text, strlen(variable->text));
   if (mica__utf8_prefix(variable->text, value.count) < value.count)
@@ -155,10 +156,11 @@ mica_status mica_chat_template_apply_spans(const mica_chat_template *chat_templa
                                            const mica_chat_options *options, char **text, size_t *bytes,
                                            mica_text_span **spans, size_t *span_count) {
   static const mica_chat_options none = {0};
-  if (!chat_template || !messages || !text || !spans != !span_count)
-    return mica__fail(
-        MICA_E_INVALID,
-        "mica_chat_template_apply: chat_template, messages or text is NULL, or only one of spans and span_count is");
+  if (!chat_template || !messages || !text)
+    return mica__fail(MICA_E_INVALID, "mica_chat_template_apply: chat_template, messages or text is NULL");
+  if (!spans != !span_count)
+    return mica__fail(MICA_E_INVALID, "mica_chat_template_apply_spans: %s is NULL, but %s is not",
+                      spans ? "span_count" : "spans", spans ? "spans" : "span_count");
   if (options && !options->variables && options->variable_count)
     return mica__fail(MICA_E_INVALID, "mica_chat_template_apply: variables is NULL, but variable_count is %zu",
                       options->variable_count);

@@ -34,7 +34,7 @@ LOOK(sequence, mica__object_is_list(self) || self->kind == MICA__OBJECT_TEXT || 
 
 static mica_status other_of(const mica__arguments *call, const mica__object **other) {
   *other = call->bound[0];
-  return *other ? MICA_OK : mica__fail(MICA_E_FORMAT, "a test with 'is' needs an argument");
+  return *other ? MICA_OK : mica__fail(MICA_E_FORMAT, "this test needs an argument, as in 'x is divisibleby 3'");
 }
 
 mica_status mica__test_equal(ARGUMENTS) {

@@ -140,7 +140,7 @@ static mica_status compare(mica__arena *work, const mica__object *a, const mica_
     return mica__fail(MICA_E_FORMAT, "%.*s", (int)u->count, u->as.text);
   }
   const bool lists = a->kind == b->kind && mica__object_is_list(a);
-  return mica__fail(MICA_E_FORMAT, "%s and %s %s", mica__object_type(a), mica__object_type(b),
+  return mica__fail(MICA_E_FORMAT, "values of type %s and %s %s", mica__object_type(a), mica__object_type(b),
                     lists ? "are nested too deeply to be ordered" : "cannot be ordered");
 }
 

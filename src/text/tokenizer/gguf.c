@@ -502,8 +502,8 @@ static mica_status find_list(const vocabulary *v, const char *name, bool text, b
   if (!(*list)->array || ((*list)->kind == MICA_GGUF_KIND_TEXT) != text || (*list)->kind == MICA_GGUF_KIND_ARRAY)
     return mica__fail(MICA_E_FORMAT, "tokenizer.ggml.%s is not a list of %s", name, text ? "texts" : "numbers");
   if (per_token && (*list)->count != v->count)
-    return mica__fail(MICA_E_FORMAT, "tokenizer.ggml.%s has %zu elements for %zu tokens", name, (*list)->count,
-                      v->count);
+    return mica__fail(MICA_E_FORMAT, "tokenizer.ggml.%s has %zu elements, but must have %zu, one per token", name,
+                      (*list)->count, v->count);
   for (size_t i = 0; text && i < (*list)->count; i++) {
     const mica_gguf_text element = mica_gguf_text_at(*list, i);
     if (mica__utf8_prefix(element.bytes, element.length) < element.length || memchr(element.bytes, 0, element.length))

@@ -197,7 +197,7 @@ static mica_status add_special(vocabulary *v, mica_gguf_keys *keys, const cJSON 
   const cJSON *id = get(get(token, "SpecialToken"), "id");
   const cJSON *known = cJSON_IsString(id) ? get(get(get(frame, "special_tokens"), id->valuestring), "ids") : NULL;
   if (!cJSON_IsArray(known) || cJSON_GetArraySize(known) != 1 || !cJSON_IsNumber(known->child))
-    return refuse(v, "a special token whose ids are not exactly one number");
+    return refuse(v, "a special token with more or fewer than one id");
   snprintf(whole, sizeof whole, "tokenizer.ggml.%s_token_id", key);
   return mica_gguf_keys_add_integer(keys, whole, (int64_t)known->child->valuedouble);
 }
@@ -228,12 +228,14 @@ static mica_status write_byte_level(vocabulary *v, mica_gguf_keys *keys) {
   const cJSON *digits = step_of(pre, "pretokenizers", "Digits");
   const cJSON *pattern = get(get(split, "pattern"), "Regex"), *flag = get(level, "use_regex");
   if (!cJSON_IsFalse(get(level, "add_prefix_space")))
-    return refuse(v, "a byte-level tokeniser with add_prefix_space true, which is the default");
-  if (digits && !is_true(digits, "individual_digits")) return refuse(v, "Digits with individual_digits false");
-  if (split && (!cJSON_IsString(pattern) || !is(split, "behavior", "Isolated") || is_true(split, "invert")))
-    return refuse(v, "a Split that is inverted, not Isolated, or not by a regular expression");
-  if (split && !cJSON_IsFalse(flag)) return refuse(v, "a Split together with ByteLevel's own pattern (use_regex)");
-  if (!split && cJSON_IsFalse(flag)) return refuse(v, "a ByteLevel with use_regex false and no Split");
+    return refuse(v, "ByteLevel with add_prefix_space = true (the default)");
+  if (digits && !is_true(digits, "individual_digits")) return refuse(v, "Digits with individual_digits = false");
+  if (split && !cJSON_IsString(pattern)) return refuse(v, "a Split whose pattern is a String instead of a Regex");
+  if (split && !is(split, "behavior", "Isolated")) return refuse(v, "a Split without behavior = Isolated");
+  if (split && is_true(split, "invert")) return refuse(v, "a Split with invert = true");
+  if (split && !cJSON_IsFalse(flag))
+    return refuse(v, "both a Split and a ByteLevel with use_regex = true (the default)");
+  if (!split && cJSON_IsFalse(flag)) return refuse(v, "a ByteLevel with use_regex = false and no Split");
   const char *name =
       mica__gguf_pre(split ? pattern->valuestring : NULL, digits != NULL, is_true(v->model, "ignore_merges"));
   const char *merges = !is_true(v->model, "ignore_merges") ? "" : digits ? " and ignore_merges" : " with ignore_merges";
