@@ -74,28 +74,30 @@ static void sign_file(work *w, const char *path) {
 
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* Lists the paths in a folder that should be signed, sorted; hidden files and signatures are omitted. *whole is false
- * if the folder could not be read to its end or memory is short. The caller frees each path and the list. */
-static char **list_folder(const char *path, size_t *count, bool *whole) {
+/* Lists the paths in a folder that should be signed, sorted; hidden files and signatures are omitted. *error: an errno
+ * if the folder could not be read to its end or memory is short, else 0. The caller frees each path and the list. */
+static char **list_folder(const char *path, size_t *count, int *error) {
   DIR *folder = opendir(path);
   char **names = NULL;
   size_t room = 0;
   *count = 0;
-  *whole = folder != NULL;
-  errno = 0;
-  for (const struct dirent *entry; *whole && (entry = readdir(folder)); errno = 0) {
+  *error = folder ? 0 : errno;
+  while (!*error) {
+    errno = 0;
+    const struct dirent *entry = readdir(folder);
+    *error = errno;
+    if (!entry) break;
     if (entry->d_name[0] == '.' || ends_with(entry->d_name, SUFFIX)) continue;
     if (*count == room) {
       char **grown = realloc(names, (room = room ? 2 * room : 16) * sizeof *names);
-      *whole = grown != NULL;
+      *error = grown ? 0 : ENOMEM;
       if (!grown) break;
       names = grown;
     }
     names[*count] = malloc(strlen(path) + strlen(entry->d_name) + 2);
-    *whole = names[*count] != NULL;
-    if (*whole) sprintf(names[(*count)++], "%s/%s", path, entry->d_name);
+    *error = names[*count] ? 0 : ENOMEM;
+    if (!*error) sprintf(names[(*count)++], "%s/%s", path, entry->d_name);
   }
-  *whole = *whole && errno == 0;
   if (folder) closedir(folder);
   if (names) qsort(names, *count, sizeof *names, by_text);
   return names;
@@ -114,10 +116,10 @@ static void sign_path(work *w, const char *path, int depth) {
     return;
   }
   size_t count = 0;
-  bool whole;
-  char **names = list_folder(path, &count, &whole);
-  if (!whole) {
-    cli_fail(w->self, "%s: the folder cannot be read in full", path);
+  int error;
+  char **names = list_folder(path, &count, &error);
+  if (error) {
+    cli_fail(w->self, "%s: the folder cannot be read in full: %s", path, strerror(error));
     w->failed = true;
   } else if (!count && !depth) {
     cli_fail(w->self, "%s has no files to %s; hidden files and signatures do not count", path,

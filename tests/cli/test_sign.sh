@@ -71,6 +71,18 @@ ends 1 '' '*run/none*'
 mkdir empty
 run sign empty --key v.key
 ends 1 '' '*empty has no files to sign; hidden files and signatures do not count'
+# Root reads closed folders too, unless it lacks these capabilities.
+as='setpriv --bounding-set -dac_override,-dac_read_search'
+[ "$(id -u)" = 0 ] || as=
+mkdir closed
+chmod 0 closed
+if $as true && ! $as ls closed >/dev/null 2>&1; then
+  ran='mica sign closed'
+  $as "$mica" sign closed --key v.key >out 2>err && fault 'it is signed'
+  case $(cat err) in *'closed: the folder cannot be read in full: Permission denied') ;; *) fault "$(cat err)" ;; esac
+else
+  echo 'no folder can be closed: not tested'
+fi
 
 # A model is opened if it has the right signature.
 model=$MICA_SOURCE_DIR/tests/golden/foundation/gemma3-gguf/model.gguf
