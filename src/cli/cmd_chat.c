@@ -223,6 +223,8 @@ static int talk_on(talk *t) {
       fputc('\n', stderr);
       continue;
     }
+    if (n < 0 && !interrupted && !feof(stdin))
+      status = cli_fail(t->self, "standard input cannot be read: %s", strerror(errno));
     if (n < 0) break;
     line[strcspn(line, "\r\n")] = '\0';
     if (!*line) continue;

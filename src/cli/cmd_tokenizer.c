@@ -4,6 +4,7 @@
 #include "cli/result.h"
 #include "cli/text.h"
 
+#include <errno.h>
 #include <mica/mica.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -326,7 +327,8 @@ static int each_line(const cli_command *self, const struct values *v, const mica
     const bool ended = got > 0 && line[got - 1] == '\n';
     status = one(self, v, tokenizer, line, (size_t)got - ended, ended, encoding);
   }
-  if (status == CLI_OK && ferror(stdin)) status = cli_fail(self, "standard input cannot be read");
+  /* getline also fails if memory is short, which is neither the end nor an error of the stream. */
+  if (status == CLI_OK && !feof(stdin)) status = cli_fail(self, "standard input cannot be read: %s", strerror(errno));
   free(line);
   return status;
 }

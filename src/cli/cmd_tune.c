@@ -190,7 +190,7 @@ static int read_shapes(const char *path, shape_file *shapes) {
     word[strcspn(word, " \t")] = '\0';
     if (*word && !add_shape(shapes, word, number)) error = ENOMEM;
   }
-  if (file && ferror(file)) error = errno ? errno : EIO;
+  if (!error && !feof(file)) error = errno ? errno : EIO;
   free(line);
   if (file && file != stdin) fclose(file);
   return error;

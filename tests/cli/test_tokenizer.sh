@@ -53,6 +53,16 @@ cmp -s "$work/bytes" "$work/back" || fault 'random bytes do not come back'
 # shellcheck disable=SC2086
 "$mica" tokenizer decode "$file" $ids >"$work/back"
 [ "$(wc -c <"$work/back")" = 7 ] || fault "the bytes of 'the cat' are others"
+# A line longer than memory is not the end of the input.
+# shellcheck disable=SC3045 # a shell without ulimit -v skips this
+if [ ! "$sanitizer" ] && (ulimit -v 200000 && "$mica" version) >/dev/null 2>&1; then
+  ran='mica tokenizer encode with little memory'
+  head -c 200000000 /dev/zero | tr '\0' a |
+    (ulimit -v 200000 && exec "$mica" tokenizer encode "$file") >"$work/out" 2>"$work/err" && fault 'it ends well'
+  grep -q 'standard input cannot be read: ' "$work/err" || fault "$(cat "$work/err")"
+else
+  echo 'a sanitizer, or memory cannot be limited: little memory is not tested'
+fi
 
 for kind in wordpiece unigram word character byte; do
   run tokenizer train --data "$work/lines.txt" --kind $kind --out "$work/$kind.json"
