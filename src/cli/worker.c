@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -9,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -79,14 +82,24 @@ static bool send_line(int file, const char *line) {
   return true;
 }
 
-/* Receives a line without its newline. Returns 1; 0 at the end of the stream; -1 if no byte arrives for `seconds`. */
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Receives a line without its newline. Returns 1; 0 at the end of the stream; -1 if the line is not complete after
+ * `seconds`. */
 static int receive_line(int file, double seconds, char line[LINE_BYTES]) {
+  const double end = now() + seconds;
   size_t n = 0;
   while (n + 1 < LINE_BYTES) {
     struct pollfd wanted = {.fd = file, .events = POLLIN};
-    int ready = poll(&wanted, 1, (int)(seconds * 1e3));
+    const double left = fmin(fmax(end - now(), 0), INT_MAX / 1000);
+    int ready = poll(&wanted, 1, (int)ceil(left * 1e3));
     if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return -1;
+    if (ready < 0 || (ready == 0 && now() >= end)) return -1;
+    if (ready == 0) continue;
     ssize_t got = read(file, line + n, 1);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return 0;

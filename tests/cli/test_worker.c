@@ -8,6 +8,15 @@
 
 #include <signal.h>
 
+/* Writes an answer that takes 4 seconds, a byte every 0.1 seconds. */
+static void drip(void) {
+  for (int i = 0; i < 40; i++) {
+    const struct timespec pause = {.tv_nsec = 100000000};
+    if (write(STDOUT_FILENO, i < 39 ? "0" : "\n", 1) != 1) exit(0);
+    nanosleep(&pause, NULL);
+  }
+}
+
 /* Does to itself what the candidate's name asks for. */
 static void misbehave(void) {
   char request[LINE_BYTES];
@@ -15,6 +24,7 @@ static void misbehave(void) {
     if (strstr(request, "\tcrash\t")) raise(SIGKILL);
     if (strstr(request, "\thang\t")) pause();
     if (strstr(request, "\tquit\t")) exit(3);
+    if (strstr(request, "\tdrip\t")) drip();
     if (strstr(request, "\twrong\t"))
       puts("wrong element 3 is 0");
     else if (strstr(request, "\tlame\t"))
@@ -74,6 +84,15 @@ START_TEST(its_death_is_survived) {
 }
 END_TEST
 
+/* The limit holds for the whole answer, not for each of its bytes. */
+START_TEST(slow_answers_are_not_awaited) {
+  ck_assert_int_eq(measure_it("drip", 1), CLI_MEASURED_WRONG);
+  ck_assert_ptr_nonnull(strstr(reason, "did not end"));
+  ck_assert_int_eq(measure_it("good", 20), CLI_MEASURED);
+  cli_worker_stop(&worker);
+}
+END_TEST
+
 static void ignore_pipes(void) { signal(SIGPIPE, SIG_IGN); }
 
-TESTS(ANYWHERE, ignore_pipes, NULL, answers_are_read, its_death_is_survived)
+TESTS(ANYWHERE, ignore_pipes, NULL, answers_are_read, its_death_is_survived, slow_answers_are_not_awaited)
