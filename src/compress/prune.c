@@ -349,9 +349,14 @@ mica_status mica_pruning_cut(mica_pruning *p, double share) {
 }
 
 mica_status mica__pruning_foresee(mica_pruning *p, double share, int64_t cuts) {
+  bool *removed = malloc((size_t)p->atom_count * sizeof *removed);
+  if (!removed) return mica__fail_nomem("a pruning");
+  memcpy(removed, p->removed, (size_t)p->atom_count * sizeof *removed);
   const mica_status status = cut_in_parts(p, share, cuts);
-  memset(p->removed, 0, (size_t)p->atom_count * sizeof *p->removed);
+  memcpy(p->removed, removed, (size_t)p->atom_count * sizeof *removed);
   for (size_t g = 0; g < p->group_count; g++) p->groups[g].left = p->groups[g].channels;
+  for (int32_t c = 0; c < p->class_count; c++) p->groups[p->group_of[c]].left -= removed[c];
+  free(removed);
   return status;
 }
 

@@ -2,6 +2,7 @@
  *
  * Pruning: which channels go together, and that a network without them answers as the whole one with zeros in their
  * place; files and shares that make no sense. */
+#include "compress/prune.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
@@ -193,5 +194,29 @@ START_TEST(the_least_score_goes) {
 }
 END_TEST
 
+/* A look ahead leaves the channels that were removed before it, whether or not the share can be reached. */
+START_TEST(a_look_ahead_removes_nothing) {
+  network n;
+  mica_pruning *p = NULL;
+  make(&n, &(mica_model_config){.name = "cnn", .width = 8, .classes = 3, .input = {3, {3, 32, 32}}}, NULL);
+  ck_ok(mica_pruning_create(n.nn, &p));
+  ck_ok(mica_pruning_remove(p, 0, 1));
+  const mica_prune_group *g = mica_pruning_group_at(p, 0);
+  const int64_t left = g->left;
+  const double flops = mica_pruning_flops(p);
+  ck_assert_int_eq(left, g->channels - 1);
+  ck_ok(mica__pruning_foresee(p, 0.6 * flops, 2));
+  ck_assert_int_eq(g->left, left);
+  ck_assert_double_eq(mica_pruning_flops(p), flops);
+  ck_assert_int_eq(mica__pruning_foresee(p, 1e-6, 2), MICA_E_STATE);
+  ck_assert_int_eq(g->left, left);
+  ck_assert_double_eq(mica_pruning_flops(p), flops);
+  ck_ok(mica_pruning_remove(p, 0, 1));
+  ck_assert_int_eq(g->left, left);
+  mica_pruning_destroy(p);
+  network_drop(&n);
+}
+END_TEST
+
 TESTS(DEVICE, NULL, files_remove, LOOP(a_pruned_network_is_the_masked_one, 0, 9), residuals_and_norms_tie_filters,
-      what_cannot_be_pruned_is_said, the_least_score_goes)
+      what_cannot_be_pruned_is_said, the_least_score_goes, a_look_ahead_removes_nothing)
