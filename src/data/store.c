@@ -3,6 +3,7 @@
 #include "base/element.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "data/annotation/masks.h"
 #include "data/dataset.h"
 
 #include <inttypes.h>
@@ -129,6 +130,11 @@ static mica_status check_column(const mica__store *store, const mica_column *abo
   if (about->classes < 0 || about->classes > MICA__MAX_CLASSES)
     return mica__fail(MICA_E_FORMAT, "%s: column \"%s\" has %d classes, but must have 0 to %d", store->name,
                       about->name, about->classes, MICA__MAX_CLASSES);
+  if (about->kind == MICA_COLUMN_KIND_MASK && about->classes > MICA__MASK_CLASSES)
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: column \"%s\" has %d classes, but masks can have at most %d, because 255 means that a pixel "
+                      "is not labelled",
+                      store->name, about->name, about->classes, MICA__MASK_CLASSES);
   return MICA_OK;
 }
 

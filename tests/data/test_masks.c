@@ -281,6 +281,23 @@ START_TEST(pictures_that_change_are_refused) {
 }
 END_TEST
 
+/* A pixel of class 255 would be one that is not labelled. */
+START_TEST(the_last_byte_is_no_class) {
+  static const uint8_t classes[4] = {0, 1, 254, 255};
+  mica_column_data column = {.column = {"mask", MICA_COLUMN_KIND_MASK, MICA_U8, MICA_SHAPE(2, 2), 255},
+                             .data = classes};
+  mica_dataset *data = NULL;
+  ck_ok(mica_dataset_create("most", 1, &column, 1, &data));
+  mica_dataset_destroy(data);
+  data = NULL;
+  column.column.classes = 256;
+  ck_assert_int_eq(mica_dataset_create("more", 1, &column, 1, &data), MICA_E_FORMAT);
+  ck_assert_msg(strstr(mica_error_message(), "256 classes, but masks can have at most 255"), "%s",
+                mica_error_message());
+  ck_assert_ptr_null(data);
+}
+END_TEST
+
 /* Columns keep their order and names; what is no tiling has no tiles. */
 START_TEST(tiles_of_any_columns) {
   static const uint8_t pixels[24] = {7, 8, 9}, classes[24] = {1};
@@ -316,4 +333,5 @@ TESTS(NEEDS(PNG), NULL, NULL, pictures_may_be_named_like_masks, parts_have_usual
       pairs_are_found_by_name_and_values_are_classes, a_255_behind_classes_that_count_up_is_void,
       colours_are_values_too, soft_borders_are_refused_by_the_file_unless_it_is_said_what_they_are,
       what_does_not_fit_is_named, a_name_stands_for_one_value, tiles_cover_every_pixel_once,
-      tiles_of_a_dataset_hold_what_its_pictures_do, pictures_that_change_are_refused, tiles_of_any_columns)
+      tiles_of_a_dataset_hold_what_its_pictures_do, pictures_that_change_are_refused, the_last_byte_is_no_class,
+      tiles_of_any_columns)
