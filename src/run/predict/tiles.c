@@ -85,7 +85,7 @@ static void divide_numbers(blend *b) {
 typedef struct passage {
   mica_run *run;
   mica_tiling tiling;
-  int64_t channels, classes, most; /* most: tiles that are run at once, always 1 */
+  int64_t channels, classes;
   float *inputs;
   uint8_t *cut;
   mica_tensor *x;
@@ -103,8 +103,7 @@ static mica_status make_passage(mica_run *run, passage *p) {
   *p = (passage){.run = run,
                  .tiling = t,
                  .channels = (int64_t)mica__common_facts_of(run).input.list[0],
-                 .classes = run->task->head->outputs(run),
-                 .most = 1};
+                 .classes = run->task->head->outputs(run)};
   p->inputs = malloc(pixels * (size_t)p->channels * sizeof *p->inputs);
   p->cut = malloc(pixels * (size_t)p->channels);
   if (!p->inputs || !p->cut) return mica__fail_nomem("tiles");
