@@ -118,8 +118,9 @@ static mica_status parse_entry(const char *text, const char *at, const char *end
                       "mask-values \"%s\": \"%.*s\" is not one of 0 to 255, #rrggbb and *, with or without =NAME", text,
                       (int)(end - at < 80 ? end - at : 80), at);
   if (is_listed(t, value))
-    return mica__fail(MICA_E_INVALID, "mask-values \"%s\": the value %.*s is given twice", text,
-                      (int)((equal ? equal : end) - at), at);
+    return mica__fail(MICA_E_INVALID, "mask-values \"%s\": the value %.*s is given twice%s", text,
+                      (int)((equal ? equal : end) - at), at,
+                      value <= 255 && strchr(text, '#') ? " (a grey such as #808080 is the same value as 128)" : "");
   if (!is_void) return add_class(t, value, name, length);
   if (t->void_count == MICA__MASK_CLASSES)
     return mica__fail(MICA_E_INVALID, "mask-values: more than %d values are void", MICA__MASK_CLASSES);

@@ -66,7 +66,8 @@ mica_status mica__scene_files_shape(const mica_dataset_config *config, mica__sce
   mica_shape shape =
       config->like ? mica_dataset_shape(config->like) : MICA_SHAPE(config->channels, config->height, config->width);
   if (shape.rank != 3)
-    return mica__fail(MICA_E_FORMAT, "%s holds pictures, but the data of training do not", p->files.pictures[0]);
+    return mica__fail(MICA_E_FORMAT, "%s is a picture, but the data of training hold no pictures",
+                      p->files.pictures[0]);
   if (!shape.dim[0] || !shape.dim[1] || !shape.dim[2]) {
     mica_shape first = MICA_SCALAR;
     uint8_t *pixels = NULL;

@@ -199,7 +199,7 @@ static void XMLCALL declare_entity(void *user, const XML_Char *name, int paramet
                                    const XML_Char *base, const XML_Char *system, const XML_Char *public_id,
                                    const XML_Char *notation) {
   (void)name, (void)parameter, (void)value, (void)length, (void)base, (void)system, (void)public_id, (void)notation;
-  fail((reading *)user, "the document declares entities, which annotations do not have");
+  fail((reading *)user, "the document declares entities; remove them, because annotations need none");
 }
 
 static mica_status parse(reading *r, const uint8_t *content, size_t size) {

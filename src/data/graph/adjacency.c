@@ -15,8 +15,9 @@ static mica_status allocate(mica__adjacency *a, size_t most) {
   const size_t v = (size_t)a->vertices + 1;
   if (most > INT32_MAX / 2)
     return mica__fail(MICA_E_OVERFLOW,
-                      "the graph is too large: twice its edges plus its nodes are %zu, but may be at most %d", most,
-                      INT32_MAX / 2);
+                      "the graph has %d nodes and %zu edges, which is too many: the number of nodes plus twice the "
+                      "number of edges may be at most %d",
+                      (int)a->vertices, (most - (size_t)a->vertices) / 2, INT32_MAX / 2);
   a->rows = calloc(2 * v, sizeof *a->rows);
   a->columns = calloc(2 * v, sizeof *a->columns);
   a->entries = calloc(2 * (most + 1), sizeof *a->entries);

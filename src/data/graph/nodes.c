@@ -184,7 +184,7 @@ static mica_status find_end(reading *to, const mica__records *r, size_t column, 
   if (*number < 0 && *name && !to->named) return add_node(to, name, number);
   free(name);
   if (*number >= 0) return MICA_OK;
-  if (!to->named) return fail_at(r, "an edge needs two names, not", r->cells[column]);
+  if (!to->named) return fail_at(r, "an edge needs the names of two nodes, but one is", r->cells[column]);
   return fail_at(r, "nodes.csv has no node", r->cells[column]);
 }
 
