@@ -204,8 +204,8 @@ static mica_status take_number(const reader *r, mica__feature *one, size_t row) 
   double value = NAN;
   if (!mica__cell_is_missing(cell) && !mica__cell_number(cell, &value))
     return mica__fail(MICA_E_FORMAT,
-                      "%s line %zu, column %zu: the value of '%s' is not a number from -3.4e38 to 3.4e38",
-                      r->records->name, r->records->line, one->at + 1, one->name);
+                      "%s line %zu, column %zu: '%s' holds \"%.*s\", which is not a number from -3.4e38 to 3.4e38",
+                      r->records->name, r->records->line, one->at + 1, one->name, mica__cell_shown(cell), cell.text);
   one->numbers[row] = value;
   return MICA_OK;
 }
@@ -364,7 +364,10 @@ static mica_status check_list(const mica__features *f, const char *list, bool ca
       return mica__fail(MICA_E_INVALID, "%s: no table has a column '%.*s'", categories ? "categorical" : "ignore", n,
                         at);
     if (!right)
-      return mica__fail(MICA_E_INVALID, "categorical: the column '%.*s' is not a feature of one value per cell", n, at);
+      return mica__fail(MICA_E_INVALID,
+                        "categorical: the column '%.*s' cannot be categorical: it is ignored, holds several values per "
+                        "cell, or is a column of ids, ratings, times or titles",
+                        n, at);
   }
   return MICA_OK;
 }

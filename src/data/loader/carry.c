@@ -106,10 +106,12 @@ static mica_status check_row(const mica_loader *loader, const mica__carried *c, 
                       mica_column_kind_name(about->kind), mica_dtype_name(row->dtype));
   if ((row->most != 0 || row->pad != 0) && c->way != MICA__WAY_RAGGED)
     return mica__fail(MICA_E_INVALID, "%s: column \"%s\" is not ragged, so most and pad must be 0", name, about->name);
-  if (row->most < 0 || (row->pad != 0 && mica_dtype_kind_of(c->dtype) == MICA_DTYPE_KIND_FLOAT))
-    return mica__fail(MICA_E_INVALID,
-                      "%s: column \"%s\": most must be 0 or above, and pad must be 0 if the column is of floats", name,
-                      about->name);
+  if (row->most < 0)
+    return mica__fail(MICA_E_INVALID, "%s: column \"%s\": most is %lld, but must be 0 or above", name, about->name,
+                      (long long)row->most);
+  if (row->pad != 0 && mica_dtype_kind_of(c->dtype) == MICA_DTYPE_KIND_FLOAT)
+    return mica__fail(MICA_E_INVALID, "%s: column \"%s\": pad is %d, but must be 0, because the column is of floats",
+                      name, about->name, (int)row->pad);
   return MICA_OK;
 }
 
@@ -172,7 +174,9 @@ mica_status mica__loader_carry(mica_loader *loader) {
   for (size_t k = 0; k < store->column_count; k++)
     if (is_wanted(&loader->config, &store->columns[k].about))
       MICA_TRY(carry_column(loader, k, &loader->carried[loader->count++]));
-  if (loader->count == 0) return mica__fail(MICA_E_INVALID, "%s has no column that batches could have", store->name);
+  if (loader->count == 0)
+    return mica__fail(MICA_E_INVALID, "%s: batches would have no columns: all columns are of text or left out",
+                      store->name);
   index_words(loader);
   return MICA_OK;
 }

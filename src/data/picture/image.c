@@ -193,14 +193,15 @@ static mica_status fit_new(const mica__image *image, mica_shape size, uint8_t **
 }
 
 mica_status mica_image_read(const char *path, mica_shape size, uint8_t **pixels, mica_shape *shape) {
+  char text[MICA_SHAPE_TEXT];
   if (!path || !pixels || !shape) return mica__fail(MICA_E_INVALID, "mica_image_read: path, pixels or shape is NULL");
   if (size.rank != 3 || (size.dim[0] != 0 && size.dim[0] != 1 && size.dim[0] != 3) || size.dim[1] < 0 ||
       size.dim[2] < 0 || size.dim[1] > 32768 || size.dim[2] > 32768 ||
       (size_t)(size.dim[1] * size.dim[2]) > MICA__MAX_PIXELS)
-    return mica__fail(
-        MICA_E_INVALID,
-        "mica_image_read: size must be (C, H, W) with C 0, 1 or 3, H and W 0 to 32768, and at most %zu pixels",
-        MICA__MAX_PIXELS);
+    return mica__fail(MICA_E_INVALID,
+                      "mica_image_read: size is %s, but must be (C, H, W) with C 0, 1 or 3, H and W 0 to 32768, and at "
+                      "most %zu pixels",
+                      mica_shape_format(size, text), MICA__MAX_PIXELS);
   uint8_t *content = NULL;
   size_t bytes = 0;
   mica__image image = {0};

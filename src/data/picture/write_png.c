@@ -16,9 +16,11 @@ static bool is_picture(mica_shape s) {
 /* libpng's simplified interface: its errors come back as results, never by longjmp. */
 mica_status mica_png_encode(const uint8_t *planes, mica_shape shape, uint8_t **data, size_t *bytes) {
   if (!planes || !data || !bytes) return mica__fail(MICA_E_INVALID, "mica_png_encode: planes, data or bytes is NULL");
+  char text[MICA_SHAPE_TEXT];
   if (!is_picture(shape))
-    return mica__fail(MICA_E_SHAPE, "mica_png_encode: the shape must be (C, H, W), with C 1 or 3 and sides of 1 to %d",
-                      MAX_SIDE);
+    return mica__fail(MICA_E_SHAPE,
+                      "mica_png_encode: the shape is %s, but must be (C, H, W) with C 1 or 3 and sides of 1 to %d",
+                      mica_shape_format(shape, text), MAX_SIDE);
   const size_t channels = (size_t)shape.dim[0], pixels = (size_t)(shape.dim[1] * shape.dim[2]);
   png_image png = {.version = PNG_IMAGE_VERSION,
                    .width = (png_uint_32)shape.dim[2],

@@ -176,8 +176,14 @@ static mica_status find_row_numbers(const reading *r, mica__series *s, int64_t r
   return MICA_OK;
 }
 
-static mica_status no_series(const reading *r, const char *name) {
+static mica_status no_series(const reading *r, const char *name, size_t at) {
   mica__text list = {0};
+  if (at < r->columns)
+    return mica__fail(MICA_E_FORMAT, "%s: column '%s' cannot be forecast, because it %s", r->records.name, name,
+                      r->kinds[at] == 't'   ? "holds texts"
+                      : r->kinds[at] == 'c' ? "holds numbers with a comma, as in 1,5; write them with a point"
+                      : r->kinds[at] == 'i' ? "is ignored"
+                                            : "holds the numbers of rows");
   for (size_t i = 0; i < r->columns && i < 20; i++) mica__text_addf(&list, i ? ", %s" : "%s", r->names[i]);
   mica__fail(MICA_E_FORMAT, "%s has no column '%s' of numbers; it has %s", r->records.name, name,
              list.data ? list.data : "none");
@@ -192,7 +198,7 @@ static mica_status find_series(reading *r, mica__series *s) {
   if (!r->at || !s->names) return mica__fail_nomem(r->records.name);
   for (size_t i = 0; c->names && i < c->count; i++) {
     const size_t at = find_column(r, c->names[i]);
-    if (at == r->columns || strchr("tcir", r->kinds[at])) return no_series(r, c->names[i]);
+    if (at == r->columns || strchr("tcir", r->kinds[at])) return no_series(r, c->names[i], at);
     r->at[s->count++] = at;
   }
   for (size_t i = 0; !c->names && i < r->columns; i++)
