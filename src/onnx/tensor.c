@@ -41,7 +41,7 @@ int32_t mica__onnx_type_of(mica_dtype dtype) {
   return 0;
 }
 
-const char *mica__onnx_type_name(int32_t type) { return type >= 0 && type < TYPES ? types[type].name : "?"; }
+const char *mica__onnx_type_name(int64_t type) { return type >= 0 && type < TYPES ? types[type].name : "?"; }
 
 /* --- shapes --- */
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 static mica_status rank_too_high(mica__lowering *l, const mica__onnx_node *node, int64_t rank) {
-  return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a value cannot have rank %lld; the limit is %d",
+  return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the result would have rank %lld, but the limit is %d",
                           (long long)rank, MICA_MAX_RANK);
 }
 
@@ -32,13 +32,15 @@ MICA__LOWER(reshape) {
       if (i >= mica_value_shape(x).rank)
         return mica__lower_fail(
             l, node, MICA_E_SHAPE,
-            "dimension %d of the new shape is 0, which copies this dimension of x, but x has rank %d", (int)i,
-            (int)mica_value_shape(x).rank);
+            "dimension %d (from 0) of the new shape is 0, which copies that dimension of the input, but the input has "
+            "rank %d",
+            (int)i, (int)mica_value_shape(x).rank);
       shape.dim[i] = mica_value_shape(x).dim[i];
     }
     if (shape.dim[i] < -1)
-      return mica__lower_fail(l, node, MICA_E_SHAPE, "dimension %d of the new shape is %lld, but must be -1 or above",
-                              (int)i, (long long)shape.dim[i]);
+      return mica__lower_fail(l, node, MICA_E_SHAPE,
+                              "dimension %d (from 0) of the new shape is %lld, but must be -1 or above", (int)i,
+                              (long long)shape.dim[i]);
   }
   return give(l, node, mica_reshape(x, shape));
 }
@@ -51,8 +53,8 @@ MICA__LOWER(transpose) {
   mica__onnx_ints(node, "perm", &perm);
   if (!mica__lower_axes(l, node, &perm, mica_value_shape(x).rank, &axes)) return MICA_OK;
   if (axes.count && axes.count != mica_value_shape(x).rank)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "perm names %d axes, but must name all %d", (int)axes.count,
-                            (int)mica_value_shape(x).rank);
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "perm has %d axes, but must have %d, every axis of the input once",
+                            (int)axes.count, (int)mica_value_shape(x).rank);
   return give(l, node, mica_value_shape(x).rank ? mica_transpose(x, axes) : x);
 }
 
@@ -100,7 +102,8 @@ MICA__LOWER(expand) {
 }
 
 MICA__LOWER(concat) {
-  if (node->input_count < 1) return mica__lower_fail(l, node, MICA_E_FORMAT, "the node has no operands");
+  if (node->input_count < 1)
+    return mica__lower_fail(l, node, MICA_E_FORMAT, "the node has no inputs, but needs at least 1");
   mica_value *values = mica__lower_room(l, (size_t)node->input_count, sizeof *values);
   if (!values) return MICA_E_NOMEM;
   for (int32_t k = 0; k < node->input_count; k++) {
@@ -118,7 +121,8 @@ MICA__LOWER(tile) {
   mica_value x = x_of(l, node);
   if (!mica__lower_integers(l, node, 1, &repeats) || !x.graph) return MICA_OK;
   if (repeats.count != mica_value_shape(x).rank)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "repeats has %lld numbers, but must have %d, one per axis of x",
+    return mica__lower_fail(l, node, MICA_E_SHAPE,
+                            "repeats has %lld numbers, but must have %d, one per axis of the input",
                             (long long)repeats.count, (int)mica_value_shape(x).rank);
   return give(l, node, repeats.count ? mica_tile(x, repeats.values) : x);
 }
@@ -148,7 +152,7 @@ MICA__LOWER(space_to_depth) {
   if (!x.graph || s.rank != 4 || s.dim[2] % b || s.dim[3] % b)
     return mica__lower_fail(
         l, node, MICA_E_SHAPE,
-        "x is %s, but must have rank 4 and a known height and width that are multiples of blocksize (%lld)",
+        "the input is %s, but must have rank 4 and a known height and width that are multiples of blocksize (%lld)",
         mica_shape_format(s, text), (long long)b);
   int64_t depth_of = 0;
   if (!mica__lower_product(l, node, s.dim[1], b * b, INT64_MAX, &depth_of)) return MICA_OK;

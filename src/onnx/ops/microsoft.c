@@ -13,7 +13,7 @@
 mica_value mica__lower_as(mica__lowering *l, const mica__onnx_node *node, const char *op, int64_t version,
                           const mica_value *operands, int32_t count) {
   if (node->output_count < 1) {
-    mica__lower_fail(l, node, MICA_E_FORMAT, "the node has no result");
+    mica__lower_fail(l, node, MICA_E_FORMAT, "the node has no outputs, but needs at least 1");
     return (mica_value){0};
   }
   size_t room = strlen(node->outputs[0]) + 32;
@@ -242,16 +242,17 @@ MICA__LOWER(fused_attention) {
   if (mica__onnx_int(node, "do_rotary", 0))
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "do_rotary is not supported");
   if (mica_value_shape(x).rank != 3)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "x has rank %d, but must have 3: (batch, rows, width)",
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "the input has rank %d, but must have 3: (batch, rows, width)",
                             (int)mica_value_shape(x).rank);
   if (h.count < 1)
     return mica__lower_fail(l, node, MICA_E_SHAPE, "num_heads is %lld, but must be at least 1", (long long)h.count);
   char text[MICA_SHAPE_TEXT];
   if (!fit)
-    return mica__lower_fail(l, node, MICA_E_SHAPE,
-                            "the weight is %s, but must be a matrix whose number of columns is known and is the sum of "
-                            "the three qkv_hidden_sizes, or without them a multiple of 3",
-                            mica_shape_format(mica_value_shape(w), text));
+    return mica__lower_fail(
+        l, node, MICA_E_SHAPE,
+        "the weight is %s, but must be a matrix with a known number of columns: the sum of the three qkv_hidden_sizes, "
+        "or a multiple of 3 if they are absent",
+        mica_shape_format(mica_value_shape(w), text));
   mica_value y = mica_matmul(x, w), part[3];
   if (b.graph) y = mica_add(y, b);
   mica_split(y, 2, own, 3, part);
@@ -278,9 +279,9 @@ MICA__LOWER(multi_head_attention) {
   heads h = {.count = mica__onnx_int(node, "num_heads", 0)};
   if (!v[0].graph) return MICA_OK;
   if (!v[1].graph || !v[2].graph)
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                            "key and value must be separate operands; query, key or value packed together are not "
-                            "supported");
+    return mica__lower_fail(
+        l, node, MICA_E_UNSUPPORTED,
+        "key and value must both be given; one input that packs query, key or value together is not supported");
   if (mica_value_shape(v[0]).rank != 3)
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "query has rank %d, but must have 3: (batch, rows, width)",
                             (int)mica_value_shape(v[0]).rank);

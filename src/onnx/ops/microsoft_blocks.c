@@ -11,18 +11,20 @@ mica_value mica__packed_elements(mica_value bytes, int64_t bits, int64_t count) 
   static const uint8_t shifts[] = {0, 2, 4, 6, 0, 4};
   if (!bytes.graph) return bytes;
   if (mica_value_dtype(bytes) != MICA_U8)
-    return mica__graph_fail(bytes.graph, MICA_E_DTYPE, "packed elements and zero points must be of type uint8, not %s",
+    return mica__graph_fail(bytes.graph, MICA_E_DTYPE, "packed weights and zero points must be of type uint8, not %s",
                             mica_dtype_name(mica_value_dtype(bytes)));
   mica_shape s = mica_value_shape(bytes);
   const int32_t last = s.rank - 1, per = (int32_t)(8 / bits);
   if (last < 0 || last >= MICA_MAX_RANK - 1)
-    return mica__graph_fail(bytes.graph, MICA_E_SHAPE, "packed elements have rank %d, but must have rank 1 to %d",
-                            (int)s.rank, MICA_MAX_RANK - 1);
-  if (s.dim[last] > INT64_MAX / per || count > s.dim[last] * per)
     return mica__graph_fail(bytes.graph, MICA_E_SHAPE,
-                            "packed elements have %lld bytes per row (-1: not known), but the row must hold %lld "
-                            "elements of %lld bits",
-                            (long long)s.dim[last], (long long)count, (long long)bits);
+                            "packed weights or zero points have rank %d, but must have rank 1 to %d", (int)s.rank,
+                            MICA_MAX_RANK - 1);
+  if (s.dim[last] > INT64_MAX / per || count > s.dim[last] * per)
+    return mica__graph_fail(
+        bytes.graph, MICA_E_SHAPE,
+        "packed weights or zero points have %lld bytes per row (-1: not known), but a row must hold %lld elements of "
+        "%lld bits",
+        (long long)s.dim[last], (long long)count, (long long)bits);
   if (bits < 8) {
     mica_value shift = mica_constant(bytes.graph, MICA_U8, MICA_SHAPE(per), shifts + (bits == 2 ? 0 : 4));
     mica_value each = mica_shift_right(mica_unsqueeze(bytes, MICA_AXES(last + 1)), shift);
@@ -50,18 +52,19 @@ mica_value mica__packed_dequantize(const mica__packed *w) {
   if (!w->bytes.graph || !w->scale.graph) return (mica_value){0};
   mica_shape s = mica_value_shape(w->scale), bytes = mica_value_shape(w->bytes);
   const int32_t last = bytes.rank - 1;
-  if (bytes.rank < 1 || bytes.rank >= MICA_MAX_RANK || s.rank != bytes.rank || w->block < 1 || w->columns < 1 ||
-      s.dim[last] != (w->columns - 1) / w->block + 1 || s.dim[last] > INT64_MAX / w->block ||
-      mica_value_dtype(w->bytes) != MICA_U8) {
-    char is[MICA_SHAPE_TEXT], scales[MICA_SHAPE_TEXT];
+  char is[MICA_SHAPE_TEXT], scales[MICA_SHAPE_TEXT];
+  if (mica_value_dtype(w->bytes) != MICA_U8 || bytes.rank < 1 || bytes.rank >= MICA_MAX_RANK || w->columns < 1)
     return mica__graph_fail(
         w->bytes.graph, MICA_E_SHAPE,
-        "a packed weight is %s %s with scales %s, but must be uint8 and have rank 1 to %d, and scales "
-        "of the same rank, one "
-        "per block of the last axis; rows have %lld elements in blocks of %lld",
-        mica_dtype_name(mica_value_dtype(w->bytes)), mica_shape_format(bytes, is), mica_shape_format(s, scales),
-        MICA_MAX_RANK - 1, (long long)w->columns, (long long)w->block);
-  }
+        "packed weights are %s %s, but must be u8 and have rank 1 to %d and at least one element per row",
+        mica_dtype_name(mica_value_dtype(w->bytes)), mica_shape_format(bytes, is), MICA_MAX_RANK - 1);
+  if (s.rank != bytes.rank || w->block < 1 || s.dim[last] != (w->columns - 1) / w->block + 1 ||
+      s.dim[last] > INT64_MAX / w->block)
+    return mica__graph_fail(
+        w->bytes.graph, MICA_E_SHAPE,
+        "the scales are %s and the packed weights %s, but both must have the same rank, and rows of %lld elements need "
+        "one scale per block of %lld elements",
+        mica_shape_format(s, scales), mica_shape_format(bytes, is), (long long)w->columns, (long long)w->block);
   if (w->zero.graph && is_floating(w->zero)) {
     mica_value x = mica_cast(mica__packed_elements(w->bytes, w->bits, w->columns), mica_value_dtype(w->scale));
     x = mica_sub(x, each_element(mica_cast(w->zero, mica_value_dtype(w->scale)), w->block, w->columns));
@@ -105,11 +108,15 @@ MICA__LOWER(matmul_n_bits) {
   const int64_t n = mica__onnx_int(node, "N", 0);
   int64_t padded = 0;
   if (!x.graph || !w.bytes.graph || !w.scale.graph) return MICA_OK;
-  if (!mica__packed_has(w.bits) || w.block < 1 || w.block > 1 << 24 || w.block * w.bits % 8 || w.columns < 1 || n < 1)
+  if (w.columns < 1 || n < 1)
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "K is %lld and N is %lld, but both must be at least 1",
+                            (long long)w.columns, (long long)n);
+  if (!mica__packed_has(w.bits))
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "bits is %lld, but must be 2, 4 or 8", (long long)w.bits);
+  if (w.block < 1 || w.block > 1 << 24 || w.block * w.bits % 8)
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                            "K (%lld) and N (%lld) must be at least 1, bits (%lld) 2, 4 or 8, and block_size (%lld) 1 "
-                            "to 2^24, with whole bytes per block",
-                            (long long)w.columns, (long long)n, (long long)w.bits, (long long)w.block);
+                            "block_size is %lld, but must be 1 to 2^24 and, with %lld bits, a multiple of %lld",
+                            (long long)w.block, (long long)w.bits, 8 / (long long)w.bits);
   const int64_t blocks = (w.columns - 1) / w.block + 1;
   if (!mica__lower_product(l, node, blocks, w.block, INT64_MAX / 8, &padded)) return MICA_OK;
   w.bytes = mica_reshape(w.bytes, MICA_SHAPE(n, padded * w.bits / 8));
@@ -118,7 +125,8 @@ MICA__LOWER(matmul_n_bits) {
   if (!w.bytes.graph || !w.scale.graph) return MICA_OK;
   char text[MICA_SHAPE_TEXT];
   if (index.graph && !mica_shape_equal(mica_value_shape(index), MICA_SHAPE(w.columns)))
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "g_idx is %s, but must be (%lld)",
+    return mica__lower_fail(l, node, MICA_E_SHAPE,
+                            "g_idx is %s, but must be (%lld), one index per column of the weight",
                             mica_shape_format(mica_value_shape(index), text), (long long)w.columns);
   mica_value real = index.graph ? by_index(&w, index) : mica__packed_dequantize(&w);
   mica_value y = mica_matmul(x, mica_cast(mica_transpose(real, MICA_AXES(1, 0)), mica_value_dtype(x)));
@@ -159,15 +167,17 @@ static bool take_table(mica__lowering *l, const mica__onnx_node *node, table *t)
   const int32_t type = mica__lower_file_type(l, node, 0), rank = mica_value_shape(t->w.bytes).rank;
   t->packed = type == ONNX_UINT8 || (!type && mica_value_dtype(t->w.bytes) == MICA_U8);
   if (!mica__lower_axis(l, node, rank, &t->gather) || !mica__lower_axis(l, node, rank, &t->axis)) return false;
-  if (!mica__packed_has(t->w.bits) || t->w.block < 16 || t->w.block > 1 << 24 || (t->w.block & (t->w.block - 1)))
-    mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                     "bits (%lld) must be 2, 4 or 8, and block_size (%lld) a power of two from 16 to 2^24",
-                     (long long)t->w.bits, (long long)t->w.block);
+  if (!mica__packed_has(t->w.bits))
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "bits is %lld, but must be 2, 4 or 8", (long long)t->w.bits);
+  else if (t->w.block < 16 || t->w.block > 1 << 24 || (t->w.block & (t->w.block - 1)))
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "block_size is %lld, but must be a power of two from 16 to 2^24",
+                     (long long)t->w.block);
   else if (t->packed && (t->gather || t->axis != rank - 1 || rank < 2))
-    mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                     "data of type uint8 has rank %d, gather_axis %lld and quantize_axis %lld, but must have at least "
-                     "rank 2, gather_axis 0, and the last axis as quantize_axis",
-                     (int)rank, (long long)t->gather, (long long)t->axis);
+    mica__lower_fail(
+        l, node, MICA_E_UNSUPPORTED,
+        "data of type uint8 must have at least rank 2, gather_axis 0 and the last axis as quantize_axis, but the rank "
+        "is %d, gather_axis %lld and quantize_axis %lld",
+        (int)rank, (long long)t->gather, (long long)t->axis);
   else if (mica_dtype_kind_of(mica_value_dtype(t->w.bytes)) == MICA_DTYPE_KIND_FLOAT)
     mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "data must be of type int4, uint4 or uint8, not %s",
                      mica_dtype_name(mica_value_dtype(t->w.bytes)));

@@ -48,15 +48,15 @@ typedef struct grouped {
   mica_value resident, stays;
 } grouped;
 
-static mica_value heads_of(mica__lowering *l, const mica__onnx_node *node, const grouped *g, mica_value x,
-                           int64_t heads) {
+static mica_value heads_of(mica__lowering *l, const mica__onnx_node *node, const grouped *g, const char *name,
+                           mica_value x, int64_t heads) {
   mica_shape s = mica_value_shape(x);
   if (!x.graph) return x;
   if (s.rank == 3 && s.dim[0] == g->batch && s.dim[1] == g->rows) return mica__lower_split_heads(l, node, x, heads);
   char is[MICA_SHAPE_TEXT], query[MICA_SHAPE_TEXT];
   mica__lower_fail(
-      l, node, MICA_E_SHAPE, "key or value is %s, but must have rank 3 and the batch and rows of query, which is %s",
-      mica_shape_format(s, is), mica_shape_format(MICA_SHAPE(g->batch, g->rows, g->heads * g->width), query));
+      l, node, MICA_E_SHAPE, "%s is %s, but must be (batch, rows, width) with the batch and rows of query, which is %s",
+      name, mica_shape_format(s, is), mica_shape_format(MICA_SHAPE(g->batch, g->rows, g->heads * g->width), query));
   return (mica_value){0};
 }
 
@@ -95,21 +95,21 @@ static bool take_heads(mica__lowering *l, const mica__onnx_node *node, grouped *
   g->batch = s.dim[0], g->rows = s.dim[1], g->width = s.dim[2] / all;
   const int64_t kv = g->key_heads * g->width, sizes[3] = {g->heads * g->width, kv, kv};
   if (packed) mica_split(x, 2, sizes, 3, part);
-  g->q = heads_of(l, node, g, part[0], g->heads);
-  g->k = heads_of(l, node, g, part[1], g->key_heads);
-  g->v = heads_of(l, node, g, part[2], g->key_heads);
+  g->q = heads_of(l, node, g, "query", part[0], g->heads);
+  g->k = heads_of(l, node, g, "key", part[1], g->key_heads);
+  g->v = heads_of(l, node, g, "value", part[2], g->key_heads);
   return g->q.graph && g->k.graph && g->v.graph;
 }
 
-static bool check_past(mica__lowering *l, const mica__onnx_node *node, const grouped *g, mica_value past) {
+static bool check_past(mica__lowering *l, const mica__onnx_node *node, const grouped *g, const char *name,
+                       mica_value past) {
   mica_shape s = mica_value_shape(past);
   if (s.rank == 4 && s.dim[0] == g->batch && s.dim[1] == g->key_heads && s.dim[3] == g->width &&
       mica_value_dtype(past) == mica_value_dtype(g->q))
     return true;
   char is[MICA_SHAPE_TEXT];
-  mica__lower_fail(l, node, MICA_E_SHAPE,
-                   "past_key or past_value is %s %s, but must be %s (%lld, %lld, rows, %lld); -1 means not known",
-                   mica_dtype_name(mica_value_dtype(past)), mica_shape_format(s, is),
+  mica__lower_fail(l, node, MICA_E_SHAPE, "%s is %s %s, but must be %s (%lld, %lld, rows, %lld); -1 means not known",
+                   name, mica_dtype_name(mica_value_dtype(past)), mica_shape_format(s, is),
                    mica_dtype_name(mica_value_dtype(g->q)), (long long)g->batch, (long long)g->key_heads,
                    (long long)g->width);
   return false;
@@ -122,9 +122,11 @@ static mica_value counts_of(mica__lowering *l, const mica__onnx_node *node, cons
   if (!x.graph) return x;
   if (mica_shape_count(mica_value_shape(x), &count) == MICA_OK && count == g->batch)
     return mica_reshape(mica_cast(x, MICA_I32), MICA_SHAPE(g->batch));
+  char is[MICA_SHAPE_TEXT];
   mica__lower_fail(l, node, MICA_E_SHAPE,
-                   "%s must have one number per sequence; the batch has %lld sequences (-1: not known)",
-                   k == LENGTHS ? "seqlens_k" : "query_seqlens", (long long)g->batch);
+                   "%s is %s, but must have one number per sequence; the batch has %lld sequences (-1: not known)",
+                   k == LENGTHS ? "seqlens_k" : "query_seqlens", mica_shape_format(mica_value_shape(x), is),
+                   (long long)g->batch);
   return (mica_value){0};
 }
 
@@ -187,7 +189,8 @@ static bool take_lengths(mica__lowering *l, const mica__onnx_node *node, grouped
   if (mica__onnx_int(node, "sliding_window_cache", 0)) g->window = mica__onnx_int(node, "local_window_size", -1);
   if (!mica__lower_integers(l, node, TOTAL, &total)) return false;
   if (g->past_k.graph && g->past_v.graph) {
-    if (!check_past(l, node, g, g->past_k) || !check_past(l, node, g, g->past_v)) return false;
+    if (!check_past(l, node, g, "past_key", g->past_k) || !check_past(l, node, g, "past_value", g->past_v))
+      return false;
     g->past = mica_value_shape(g->past_k).dim[2];
   }
   const int64_t most = total.count == 1 ? total.values[0] : -1;
@@ -198,14 +201,13 @@ static bool take_lengths(mica__lowering *l, const mica__onnx_node *node, grouped
                        (long long)total.count);
     else if (most < g->rows)
       mica__lower_fail(l, node, MICA_E_SHAPE,
-                       "total_sequence_length is %lld, but must be at least %lld, the number of new rows",
+                       "total_sequence_length is %lld, but must be at least %lld, the number of rows of query",
                        (long long)most, (long long)g->rows);
     else
-      mica__lower_fail(
-          l, node, MICA_E_SHAPE,
-          "total_sequence_length is %lld, but must be at most the rows of past_key (%lld; -1: not known), or "
-          "exactly these and the new rows together (%lld)",
-          (long long)most, (long long)g->past, (long long)(g->past + g->rows));
+      mica__lower_fail(l, node, MICA_E_SHAPE,
+                       "total_sequence_length is %lld, but past_key has %lld rows and query %lld (-1: not known); it "
+                       "must be at most the rows of past_key, or the sum of both",
+                       (long long)most, (long long)g->past, (long long)g->rows);
     return false;
   }
   if (g->past && mica_value_shape(g->past_v).dim[2] != g->past) {
@@ -295,8 +297,8 @@ static bool position_heads(mica__lowering *l, const mica__onnx_node *node, group
     char is[MICA_SHAPE_TEXT];
     mica__lower_fail(
         l, node, MICA_E_SHAPE,
-        "cos_cache is %s, but must be (positions, n), where n is half the number of rotated elements, known "
-        "and at least 1",
+        "cos_cache is %s, but must be (positions, n) with a known n of at least 1; n is half the number of rotated "
+        "elements per head",
         mica_shape_format(s, is));
     return false;
   }
@@ -316,9 +318,10 @@ static bool is_supported(mica__lowering *l, const mica__onnx_node *node) {
     mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
                      "a quantised cache is not supported; export the model with a floating-point cache");
   else if (!mica__onnx_int(node, "causal", 1) && mica__onnx_int(node, "local_window_size", -1) > 0)
-    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "local_window_size needs causal attention");
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                     "local_window_size is given, but is only supported with causal attention (causal = 1)");
   else if (mica__lower_wants(node, 3))
-    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the result output_qk is not supported");
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the output output_qk is not supported");
   else
     return true;
   return false;

@@ -62,8 +62,8 @@ static bool take_routes(mica__lowering *l, const mica__onnx_node *node, mixture 
     char input[MICA_SHAPE_TEXT], router[MICA_SHAPE_TEXT];
     mica__lower_fail(
         l, node, MICA_E_SHAPE,
-        "the input is %s and router_probs %s, but they must be (rows, width) or (batch, rows, width), and (all rows, "
-        "experts); all dimensions must be known, and width and experts at least 1",
+        "the input is %s, but must be (rows, width) or (batch, rows, width), and router_probs is %s, but must be (rows "
+        "of all batches, experts); all dimensions must be known, and width and experts at least 1",
         mica_shape_format(s, input), mica_shape_format(e, router));
     return false;
   }
@@ -149,6 +149,8 @@ static mica_value as_blocks(mica__lowering *l, const mica__onnx_node *node, cons
   return to ? mica_constant(l->graph, MICA_U8, MICA_SHAPE(s.dim[0], s.dim[1], per * (int64_t)bytes), to) : none;
 }
 
+static const char *const weight_names[] = {"fc1_experts_weights", "fc2_experts_weights", "fc3_experts_weights"};
+
 /* Reads the packed matrix fc1, fc2 or fc3 of `columns` elements per row. Without a block size, a row has one scale. */
 static bool take_packed(mica__lowering *l, const mica__onnx_node *node, const mixture *m, int32_t which,
                         int64_t columns, matrix *y) {
@@ -158,30 +160,38 @@ static bool take_packed(mica__lowering *l, const mica__onnx_node *node, const mi
   const int32_t at = 2 + 3 * which;
   mica_value bytes = mica__lower_operand(l, node, at), scale = given(l, node, at + 1);
   mica_value zero = given(l, node, 11 + which);
-  if (!check_matrix(l, node, m, bytes, "a weight")) return false;
+  const char *name = weight_names[which];
+  if (!check_matrix(l, node, m, bytes, name)) return false;
   mica_shape s = mica_value_shape(bytes);
   if (mica_value_dtype(bytes) != MICA_U8) {
-    mica__lower_fail(l, node, MICA_E_DTYPE, "packed weights must be of type uint8, not %s",
+    mica__lower_fail(l, node, MICA_E_DTYPE, "%s must be of type uint8, not %s", name,
                      mica_dtype_name(mica_value_dtype(bytes)));
     return false;
   }
   if (!scale.graph) {
-    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "operand %d, the scale of packed weights, is missing", (int)at + 1);
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "fc%d_scales is missing; packed weights need scales", (int)which + 1);
     return false;
   }
-  if (!mica__packed_has(bits) || block < 0 || block > 1 << 24 || (block && block * bits % 8)) {
-    mica__lower_fail(
-        l, node, MICA_E_UNSUPPORTED,
-        "packed weights of %lld bits in blocks of %lld are not supported; they must have 2, 4 or 8 bits, and "
-        "block_size must be 0 to 2^24, with whole bytes per block",
-        (long long)bits, (long long)block);
+  if (!mica__packed_has(bits)) {
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the elements of %s have %lld bits, but must have 2, 4 or 8", name,
+                     (long long)bits);
     return false;
   }
-  if (s.dim[2] > INT32_MAX || s.dim[2] != (columns * bits + 7) / 8) {
+  if (block < 0 || block > 1 << 24 || block * bits % 8) {
     mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                     "packed weights have %lld bytes per row, but %lld elements of %lld bits must fill the row without "
-                     "gaps, and at most 2^31 - 1 bytes are supported",
-                     (long long)s.dim[2], (long long)columns, (long long)bits);
+                     "block_size is %lld, but must be 0 to 2^24 and, with %lld bits, a multiple of %lld",
+                     (long long)block, (long long)bits, 8 / (long long)bits);
+    return false;
+  }
+  if (s.dim[2] > INT32_MAX) {
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "%s has %lld bytes per row; the limit is 2^31 - 1", name,
+                     (long long)s.dim[2]);
+    return false;
+  }
+  if (s.dim[2] != (columns * bits + 7) / 8) {
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                     "%s has %lld bytes per row, but must have %lld, for %lld elements of %lld bits", name,
+                     (long long)s.dim[2], (long long)(columns * bits + 7) / 8, (long long)columns, (long long)bits);
     return false;
   }
   y->q = (mica__packed){.bytes = bytes, .bits = bits, .columns = columns, .block = block ? block : s.dim[2] * 8 / bits};
@@ -256,12 +266,13 @@ static int64_t inner_width(mica__lowering *l, const mica__onnx_node *node, const
   const bool fused = m->fusion != APART;
   if (fused ? n % 2 == 0 && !third : m->activation != SWIGLU || third) return fused ? n / 2 : n;
   if (!fused)
-    mica__lower_fail(l, node, MICA_E_FORMAT, "swiglu with swiglu_fusion 0 needs the operand fc3_experts_weights");
+    mica__lower_fail(l, node, MICA_E_FORMAT, "swiglu with swiglu_fusion 0 needs the input fc3_experts_weights");
   else if (third)
     mica__lower_fail(l, node, MICA_E_FORMAT, "swiglu_fusion is %lld, so fc3_experts_weights must not be given",
                      (long long)m->fusion);
   else
-    mica__lower_fail(l, node, MICA_E_FORMAT, "fc1 has %lld rows, but with swiglu_fusion %lld their number must be even",
+    mica__lower_fail(l, node, MICA_E_FORMAT,
+                     "fc1_experts_weights has %lld rows, but with swiglu_fusion %lld their number must be even",
                      (long long)n, (long long)m->fusion);
   return 0;
 }
@@ -276,7 +287,6 @@ static mica_status give_mixture(mica__lowering *l, const mica__onnx_node *node, 
 }
 
 MICA__LOWER(mixture_of_experts) {
-  static const char *const names[] = {"fc1_experts_weights", "fc2_experts_weights", "fc3_experts_weights"};
   mixture m = {0};
   matrix all[3] = {0};
   const bool third = mica__lower_has(l, node, 6);
@@ -284,7 +294,7 @@ MICA__LOWER(mixture_of_experts) {
   for (int32_t k = 0; k < 2 + third; k++) {
     all[k].w = mica__lower_operand(l, node, 2 + 2 * k);
     all[k].bias = given(l, node, 3 + 2 * k);
-    if (!check_matrix(l, node, &m, all[k].w, names[k])) return MICA_OK;
+    if (!check_matrix(l, node, &m, all[k].w, weight_names[k])) return MICA_OK;
   }
   if (!inner_width(l, node, &m, all[0].w, third)) return MICA_OK;
   return give_mixture(l, node, &m, all, third);
@@ -297,15 +307,18 @@ static bool is_supported(mica__lowering *l, const mica__onnx_node *node) {
     mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "only quant_type 'int' is supported");
     return false;
   }
-  if (mica__onnx_int(node, "weights_prepacked", -1) > 0) {
-    mica__lower_fail(
-        l, node, MICA_E_UNSUPPORTED,
-        "weights_prepacked is not supported; export the weights in the layout of the operator's specification");
+  const int64_t prepacked = mica__onnx_int(node, "weights_prepacked", -1);
+  if (prepacked > 0) {
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                     "weights_prepacked is %lld, but Mica needs weights that are not prepacked; export the model with "
+                     "weights_prepacked = 0",
+                     (long long)prepacked);
     return false;
   }
   while (more < node->input_count && !mica__lower_has(l, node, more)) more++;
   if (more >= node->input_count) return l->status == MICA_OK;
-  mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "operand %d, a scale of fp4 or fp8, is not supported", (int)more);
+  mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                   "input %d (from 0) is a scale for fp4 or fp8, which Mica does not support", (int)more);
   return false;
 }
 

@@ -59,7 +59,11 @@ MICA__LOWER(qlinear_concat) {
   int64_t axis = mica__onnx_int(node, "axis", 0);
   mica_value *parts = mica__lower_room(l, (size_t)(count > 0 ? count : 1), sizeof *parts);
   if (!parts) return MICA_E_NOMEM;
-  if (count < 1) return mica__lower_fail(l, node, MICA_E_FORMAT, "at least one tensor to concatenate is needed");
+  if (count < 1)
+    return mica__lower_fail(
+        l, node, MICA_E_FORMAT,
+        "the node has %d inputs, but must have at least 5: a scale, a zero point, and 3 inputs per tensor",
+        (int)node->input_count);
   for (int32_t i = 0; i < count; i++) {
     parts[i] = real_of(l, node, 2 + 3 * i);
     if (!parts[i].graph) return MICA_OK;

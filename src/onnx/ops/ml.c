@@ -10,8 +10,9 @@ mica_value mica__ml_rows(mica__lowering *l, const mica__onnx_node *node, int32_t
   const mica_shape shape = mica_value_shape(x);
   if (shape.rank == 1) return mica_reshape(x, MICA_SHAPE(1, shape.dim[0]));
   if (shape.rank == 2) return x;
-  mica__lower_fail(l, node, MICA_E_SHAPE, "operand %d has rank %d, but must have 2 (rows of features) or 1 (one row)",
-                   (int)k, (int)shape.rank);
+  mica__lower_fail(l, node, MICA_E_SHAPE,
+                   "input %d (from 0) has rank %d, but must have 2 (rows of features) or 1 (one row)", (int)k,
+                   (int)shape.rank);
   return (mica_value){0};
 }
 
@@ -115,13 +116,16 @@ bool mica__ml_classes_of(mica__lowering *l, const mica__onnx_node *node, const c
   if (texts && texts->n_strings) out->texts = (mica__onnx_texts){.texts = texts->strings, .count = texts->n_strings};
   if (ints && ints->n_ints) {
     if (out->texts.count) {
-      mica__lower_fail(l, node, MICA_E_FORMAT, "labels must be either integers or texts, not both");
+      mica__lower_fail(l, node, MICA_E_FORMAT, "classlabels_strings and %s are both given; give only one of them",
+                       numbers);
       return false;
     }
     out->texts = (mica__onnx_texts){.numbers = ints->ints, .count = ints->n_ints};
   }
   out->count = (int64_t)out->texts.count;
-  if (!out->count) mica__lower_fail(l, node, MICA_E_FORMAT, "the node has no class labels");
+  if (!out->count)
+    mica__lower_fail(l, node, MICA_E_FORMAT, "the node has no class labels; it needs classlabels_strings or %s",
+                     numbers);
   return out->count > 0;
 }
 

@@ -66,9 +66,9 @@ static mica_value find_keys(mica__lowering *l, const mica__onnx_node *node, cons
   if (!x.graph) return x;
   if ((own != NULL) != (k->texts.count > 0) || !k->count) {
     mica__lower_fail(l, node, MICA_E_FORMAT,
-                     !k->count ? "there are no categories"
-                     : own     ? "operand 0 holds texts, but the categories are numbers"
-                               : "operand 0 holds numbers, but the categories are texts");
+                     !k->count ? "the node has no categories; give cats_strings or cats_int64s"
+                     : own     ? "the input holds texts, but the categories or keys are numbers"
+                               : "the input holds numbers, but the categories or keys are texts");
     return (mica_value){0};
   }
   if (own) return find_texts(l, node, k, x, own);
@@ -140,9 +140,10 @@ MICA__LOWER(ml_label_encoder) {
       !read_keys(l, node, "values_strings", "values_int64s", "values_floats", "values_tensor", &to))
     return MICA_OK;
   if (!from.count || from.count != to.count)
-    return mica__lower_fail(l, node, MICA_E_FORMAT,
-                            "there are %lld keys and %lld values, but both numbers must be the same and at least 1",
-                            (long long)from.count, (long long)to.count);
+    return mica__lower_fail(
+        l, node, MICA_E_FORMAT,
+        "the node has %lld keys and %lld values, but must have one value per key and at least one key",
+        (long long)from.count, (long long)to.count);
   const mica_value at = find_keys(l, node, &from);
   return at.graph ? give_values(l, node, &to, at) : MICA_OK;
 }
@@ -161,9 +162,10 @@ static mica_status map_categories(mica__lowering *l, const mica__onnx_node *node
     numbers.count = list ? words.count : 0;
   }
   if (!words.count || words.count != numbers.count)
-    return mica__lower_fail(l, node, MICA_E_FORMAT,
-                            "there are %lld texts and %lld integers, but both numbers must be the same and at least 1",
-                            (long long)words.count, (long long)numbers.count);
+    return mica__lower_fail(
+        l, node, MICA_E_FORMAT,
+        "the node has %lld texts and %lld integers, but must have one integer per text and at least one text",
+        (long long)words.count, (long long)numbers.count);
   const bool back = mica__lower_texts(l, node, 0) == NULL;
   const mica_value at = find_keys(l, node, back ? &numbers : &words);
   return at.graph ? give_values(l, node, back ? &words : &numbers, at) : MICA_OK;

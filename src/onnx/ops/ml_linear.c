@@ -2,6 +2,28 @@
 #include "onnx/ops/family.h"
 #include "onnx/ops/ml.h"
 
+/* Records the error for coefficients or intercepts of the wrong length. `rows` is the number of targets, or 0 if it
+ * follows from the number of coefficients. */
+static void fail_lengths(mica__lowering *l, const mica__onnx_node *node, int64_t coefficients, int64_t intercepts,
+                         int64_t features, int64_t rows) {
+  if (features < 1)
+    mica__lower_fail(l, node, MICA_E_SHAPE, "the number of features is %lld (-1: not known), but must be at least 1",
+                     (long long)features);
+  else if (rows && (coefficients % rows || coefficients / rows != features))
+    mica__lower_fail(l, node, MICA_E_SHAPE,
+                     "coefficients has %lld numbers, but must have %lld x %lld, the number of targets times the number "
+                     "of features",
+                     (long long)coefficients, (long long)rows, (long long)features);
+  else if (coefficients < features || coefficients % features)
+    mica__lower_fail(l, node, MICA_E_SHAPE,
+                     "coefficients has %lld numbers, but must have a multiple of %lld, the number of features, and at "
+                     "least as many",
+                     (long long)coefficients, (long long)features);
+  else
+    mica__lower_fail(l, node, MICA_E_SHAPE, "intercepts has %lld numbers, but must have %lld, one per score, or none",
+                     (long long)intercepts, (long long)(coefficients / features));
+}
+
 /* Returns x (N, F) times the transpose of coefficients (E, F), plus intercepts (E); null on failure. `rows` is E, or 0
  * to compute E from the number of coefficients. */
 static mica_value product(mica__lowering *l, const mica__onnx_node *node, int64_t rows, mica_value x) {
@@ -10,13 +32,10 @@ static mica_value product(mica__lowering *l, const mica__onnx_node *node, int64_
       !mica__ml_reals(l, node, "intercepts", NULL, &b))
     return (mica_value){0};
   const int64_t features = mica_value_shape(x).dim[1];
+  const int64_t targets = rows;
   if (rows < 1) rows = features > 0 ? w.count / features : 0;
   if (rows < 1 || rows > w.count || w.count % rows || w.count / rows != features || (b.count && b.count != rows)) {
-    mica__lower_fail(
-        l, node, MICA_E_SHAPE,
-        "coefficients has %lld numbers and intercepts %lld, which does not fit %lld features (-1: not known) and %lld "
-        "outputs; coefficients needs one number per feature and output, and intercepts one per output or none",
-        (long long)w.count, (long long)b.count, (long long)features, (long long)rows);
+    fail_lengths(l, node, w.count, b.count, features, targets);
     return (mica_value){0};
   }
   const mica_dtype dtype = mica_value_dtype(x);
@@ -42,7 +61,8 @@ MICA__LOWER(ml_linear_classifier) {
   if (!two && count != classes.count)
     return mica__lower_fail(
         l, node, MICA_E_SHAPE,
-        "there are %lld scores per row for %lld classes; the numbers must be equal, or 1 score for 2 classes",
+        "coefficients gives %lld scores per row, but there are %lld classes; each class needs a score, but 2 classes "
+        "may share one",
         (long long)count, (long long)classes.count);
   mica__ml_give_labels(l, node, &classes, mica__ml_best(scores, 0));
   mica__lower_result(l, node, 1, two ? mica__ml_two(scores, post, true) : mica__ml_transform(scores, post));

@@ -10,13 +10,13 @@ static void fail_features(mica__lowering *l, const mica__onnx_node *node, const 
                           mica_shape shape) {
   const int64_t features = shape.rank ? shape.dim[shape.rank - 1] : 0;
   if (!shape.rank)
-    mica__lower_fail(l, node, MICA_E_SHAPE, "operand 0 has rank 0, but must have rank 1 or above");
+    mica__lower_fail(l, node, MICA_E_SHAPE, "the input has rank 0, but must have rank 1 or above");
   else if (features >= 0)
     mica__lower_fail(l, node, MICA_E_SHAPE, "%s has %lld numbers, but must have 1 or %lld (one per feature)", name,
                      (long long)count, (long long)features);
   else
     mica__lower_fail(l, node, MICA_E_SHAPE,
-                     "%s has %lld numbers, but must have 1, because the number of features of operand 0 is not known",
+                     "%s has %lld numbers, but must have 1, because the number of features of the input is not known",
                      name, (long long)count);
 }
 
@@ -44,7 +44,7 @@ MICA__LOWER(ml_normalizer) {
   const mica_value x = mica__lower_floating(l, node, 0);
   if (!x.graph) return MICA_OK;
   if (mica_value_shape(x).rank < 1 || mica_value_shape(x).rank > 2)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "operand 0 has rank %d, but must have 2 (rows) or 1 (one row)",
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "the input has rank %d, but must have 2 (rows) or 1 (one row)",
                             (int)mica_value_shape(x).rank);
   const mica_value size = norm == 0   ? mica_max(x, MICA_AXES(-1), true)
                           : norm == 1 ? mica_l1(x, MICA_AXES(-1), true)
@@ -94,7 +94,7 @@ MICA__LOWER(ml_extract) {
   if (!x.graph || !at.graph) return MICA_OK;
   const mica_shape shape = mica_value_shape(x);
   if (!shape.rank)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "operand 0 has rank 0, but must have rank 1 or above");
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "the input has rank 0, but must have rank 1 or above");
   MICA_TRY(mica_shape_count(mica_value_shape(at), &count));
   if (!mica__lower_indices_within(l, node, at, &shape.dim[shape.rank - 1], 1)) return MICA_OK;
   x = mica_gather(x, mica_reshape(at, MICA_SHAPE(count)), shape.rank - 1);
@@ -105,7 +105,8 @@ MICA__LOWER(ml_extract) {
 MICA__LOWER(ml_vectorizer) {
   mica__integers widths;
   mica__onnx_ints(node, "inputdimensions", &widths);
-  if (node->input_count < 1) return mica__lower_fail(l, node, MICA_E_FORMAT, "the node has no operands");
+  if (node->input_count < 1)
+    return mica__lower_fail(l, node, MICA_E_FORMAT, "the node has no inputs, but needs at least 1");
   mica_value *parts = mica__lower_room(l, (size_t)node->input_count, sizeof *parts);
   if (!parts) return MICA_OK;
   for (int32_t k = 0; k < node->input_count; k++) {
@@ -115,7 +116,7 @@ MICA__LOWER(ml_vectorizer) {
     x = mica_value_shape(x).rank < 2 ? mica_reshape(x, MICA_SHAPE(1, MICA_DYNAMIC)) : mica_flatten(x, 1);
     const int64_t has = x.graph ? mica_value_shape(x).dim[1] : 0, wants = k < widths.count ? widths.values[k] : has;
     if (wants < 0 || wants > INT32_MAX)
-      return mica__lower_fail(l, node, MICA_E_FORMAT, "%s of operand %d is %lld%s, but must be 0 to 2^31 - 1",
+      return mica__lower_fail(l, node, MICA_E_FORMAT, "%s of input %d (from 0) is %lld%s, but must be 0 to 2^31 - 1",
                               k < widths.count ? "the width in inputdimensions" : "the number of columns", (int)k,
                               (long long)wants, k < widths.count ? "" : " (-1: not known)");
     if (wants < has) x = mica_slice(x, 1, 0, wants, 1);
@@ -134,7 +135,7 @@ MICA__LOWER(ml_zip_map) {
   const mica_shape shape = mica_value_shape(x);
   if (shape.rank < 1 || shape.rank > 2 || shape.dim[shape.rank - 1] != classes.count)
     return mica__lower_fail(l, node, MICA_E_SHAPE,
-                            "operand 0 has rank %d and %lld columns (-1: not known), but must have rank 1 or 2 and "
+                            "the input has rank %d and %lld columns (-1: not known), but must have rank 1 or 2 and "
                             "%lld columns, one per label",
                             (int)shape.rank, shape.rank ? (long long)shape.dim[shape.rank - 1] : 0,
                             (long long)classes.count);

@@ -125,7 +125,7 @@ static bool count_vectors(machine *m) {
   return has_count(m, "vectors_per_class", m->per_class.count, classes, "class") &&
          has_count(m, "rho", m->rho.count, m->pairs, "pair of classes") &&
          has_count(m, "coefficients", m->weights.count, (classes - 1) * m->vectors,
-                   "support vector for each class other than its own");
+                   "pair of a support vector and a class other than its own");
 }
 
 /* Returns decisions (N, pairs), one for each pair of classes (0, 1), (0, 2), ..., (1, 2), ... A decision above 0 means
@@ -253,10 +253,14 @@ static mica_value probabilities(const machine *m, mica_value scores, const mica_
 /* Classifies without support vectors: one linear score per class. */
 static mica_status linear(machine *m, mica_value x, mica__ml_post post) {
   const int64_t features = mica_value_shape(x).dim[1], classes = m->classes.count;
-  if (features < 1 || m->weights.count / features != classes || m->weights.count % features)
+  if (features < 1)
+    return mica__lower_fail(m->l, m->node, MICA_E_SHAPE,
+                            "the number of features is %lld (-1: not known), but must be at least 1",
+                            (long long)features);
+  if (m->weights.count / features != classes || m->weights.count % features)
     return mica__lower_fail(
         m->l, m->node, MICA_E_SHAPE,
-        "coefficients has %lld numbers, but must have %lld x %lld, classes times features (-1: not known), at least 1",
+        "coefficients has %lld numbers, but must have %lld x %lld, the number of classes times the number of features",
         (long long)m->weights.count, (long long)classes, (long long)features);
   if (m->rho.count < 1)
     return mica__lower_fail(m->l, m->node, MICA_E_SHAPE, "rho has no numbers, but must have at least 1");

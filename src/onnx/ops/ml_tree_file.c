@@ -14,6 +14,13 @@ static bool refuse(mica__lowering *l, const mica__onnx_node *node, const char *w
   return false;
 }
 
+/* What the list `name` has one number for. */
+static const char *unit_of(const char *name) {
+  if (!strncmp(name, "nodes_", 6)) return "node";
+  if (!strncmp(name, "leaf_", 5)) return "leaf";
+  return !strncmp(name, "class_", 6) ? "number in class_ids" : "number in target_ids";
+}
+
 /* Reads a list of `count` integers. If `optional` is set, the list may be absent, and *out is then NULL. Returns false,
  * with an error recorded, if the list has another number of integers. */
 static bool integers(mica__lowering *l, const mica__onnx_node *node, const char *name, int64_t count, bool optional,
@@ -22,8 +29,8 @@ static bool integers(mica__lowering *l, const mica__onnx_node *node, const char 
   mica__onnx_ints(node, name, &list);
   *out = list.count ? list.values : NULL;
   if (list.count == count || (optional && !list.count)) return true;
-  mica__lower_fail(l, node, MICA_E_FORMAT, "%s has %lld numbers, but must have %lld%s", name, (long long)list.count,
-                   (long long)count, optional ? " or none" : "");
+  mica__lower_fail(l, node, MICA_E_FORMAT, "%s has %lld numbers, but must have %lld, one per %s%s", name,
+                   (long long)list.count, (long long)count, unit_of(name), optional ? ", or none" : "");
   return false;
 }
 
@@ -33,8 +40,9 @@ static bool reals(mica__lowering *l, const mica__onnx_node *node, const char *na
   if (!mica__ml_reals(l, node, name, tensor, &list)) return false;
   *out = list.values;
   if (list.count == count) return true;
-  mica__lower_fail(l, node, MICA_E_FORMAT, "%s has %lld numbers, but must have %lld",
-                   tensor && mica__onnx_attr(node, tensor) ? tensor : name, (long long)list.count, (long long)count);
+  mica__lower_fail(l, node, MICA_E_FORMAT, "%s has %lld numbers, but must have %lld, one per %s",
+                   tensor && mica__onnx_attr(node, tensor) ? tensor : name, (long long)list.count, (long long)count,
+                   unit_of(name));
   return false;
 }
 
@@ -69,7 +77,7 @@ static void make_leaf(mica__tree_node *at, int32_t self) {
 /* True if an index that the list `name` contains is 0 to count - 1; false, with an error recorded, otherwise. */
 static bool within(mica__lowering *l, const mica__onnx_node *node, const char *name, int64_t index, int64_t count) {
   if (index >= 0 && index < count) return true;
-  mica__lower_fail(l, node, MICA_E_FORMAT, "%s contains %lld, but must be at least 0 and below %lld", name,
+  mica__lower_fail(l, node, MICA_E_FORMAT, "%s contains %lld, but its numbers must be at least 0 and below %lld", name,
                    (long long)index, (long long)count);
   return false;
 }
@@ -118,8 +126,12 @@ static bool find_roots(mica__lowering *l, const mica__onnx_node *node, const int
     int32_t root = -1;
     for (end = i; end < t->node_count && tree_of[end] == tree_of[i]; end++) {
       if (parents[end]) continue;
-      if (root >= 0)
-        return refuse(l, node, "only the root may have no parent, but two nodes have none in tree", tree_of[i]);
+      if (root >= 0) {
+        mica__lower_fail(l, node, MICA_E_FORMAT,
+                         "tree %lld has several roots (nodes to which no branch leads), but must have one",
+                         (long long)tree_of[i]);
+        return false;
+      }
       root = end;
     }
     if (root < 0) return refuse(l, node, "every node has a parent, so no node is the root of tree", tree_of[i]);
@@ -373,7 +385,8 @@ bool mica__trees_read_5(mica__lowering *l, const mica__onnx_node *node, int64_t 
   const int64_t own = f.count + f.leaves, most = own + f.members.count;
   mica__onnx_ints(node, "tree_roots", &roots);
   if (most > MOST_NODES)
-    return refuse(l, node, "the numbers of nodes, leaves and members must add up to at most 2^24, but add up to", most);
+    return refuse(
+        l, node, "the numbers of nodes, leaves and membership_values must add up to at most 2^24, but add up to", most);
   if (roots.count < 1 || roots.count > MOST_NODES)
     return refuse(l, node, "the number of trees must be 1 to 2^24, but is", roots.count);
   t->nodes = mica__lower_room(l, (size_t)most, sizeof *t->nodes);

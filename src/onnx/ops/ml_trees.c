@@ -197,7 +197,7 @@ static mica_value scores_of(ensemble *e) {
   const mica_shape shape = mica_value_shape(e->x);
   if (shape.dim[1] < e->trees.features) {
     mica__lower_fail(e->l, e->node, MICA_E_SHAPE,
-                     "a tree uses feature %d, counted from 0, but the operand has %lld features (-1: not known)",
+                     "a tree uses feature %d, counted from 0, but the input has %lld features (-1: not known)",
                      (int)e->trees.features - 1, (long long)shape.dim[1]);
     return (mica_value){0};
   }
@@ -241,12 +241,16 @@ MICA__LOWER(ml_tree_ensemble) {
   const int64_t how = mica__onnx_int(node, "aggregate_function", SUM);
   e.x = mica__ml_rows(l, node, 0);
   if (!e.x.graph) return MICA_OK;
-  if (e.targets < 1 || e.targets > MOST_WEIGHTS || post < 0 || post > MICA__ML_PROBIT || how < AVERAGE || how > MAX)
-    return mica__lower_fail(
-        l, node, MICA_E_FORMAT,
-        "n_targets (%lld) must be 1 to %d, post_transform (%lld) 0 to %d, and aggregate_function (%lld) %d to %d",
-        (long long)e.targets, MOST_WEIGHTS, (long long)post, (int)MICA__ML_PROBIT, (long long)how, (int)AVERAGE,
-        (int)MAX);
+  const struct {
+    const char *name;
+    int64_t value, least, most;
+  } settings[] = {{"n_targets", e.targets, 1, MOST_WEIGHTS},
+                  {"post_transform", post, 0, MICA__ML_PROBIT},
+                  {"aggregate_function", how, AVERAGE, MAX}};
+  for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+    if (settings[i].value < settings[i].least || settings[i].value > settings[i].most)
+      return mica__lower_fail(l, node, MICA_E_FORMAT, "%s is %lld, but must be %lld to %lld", settings[i].name,
+                              (long long)settings[i].value, (long long)settings[i].least, (long long)settings[i].most);
   e.aggregate = (int32_t)how;
   if (!mica__trees_read_5(l, node, e.targets, &e.trees)) return MICA_OK;
   const mica_value y = scores_of(&e);

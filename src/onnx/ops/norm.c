@@ -44,11 +44,13 @@ MICA__LOWER(group_norm) {
   mica_value x = x_of(l, node), part[2] = {mica__lower_operand(l, node, 1), mica__lower_operand(l, node, 2)};
   char text[MICA_SHAPE_TEXT];
   if (!x.graph || !part[0].graph || !part[1].graph) return MICA_OK;
-  if (mica_value_shape(x).rank < 2 || groups < 1 || mica_value_shape(x).dim[1] % groups)
+  if (groups < 1)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "num_groups is %lld, but must be at least 1", (long long)groups);
+  if (mica_value_shape(x).rank < 2 || mica_value_shape(x).dim[1] % groups)
     return mica__lower_fail(
         l, node, MICA_E_SHAPE,
-        "x is %s and num_groups is %lld, but x must be (batch, channels, ...) with a known number of "
-        "channels, which must be a multiple of num_groups",
+        "the input is %s, but must be (batch, channels, ...), and the number of channels must be known and a multiple "
+        "of num_groups (%lld)",
         mica_shape_format(mica_value_shape(x), text), (long long)groups);
   int64_t channels = mica_value_shape(x).dim[1];
   for (int k = 0; node->version < 21 && k < 2; k++) {

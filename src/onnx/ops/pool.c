@@ -101,8 +101,8 @@ MICA__LOWER(max_unpool) {
   mica_shape pooled = mica_value_shape(x), whole = pooled;
   if (wanted.count && wanted.count != whole.rank)
     return mica__lower_fail(l, node, MICA_E_SHAPE,
-                            "output_shape has %lld numbers, but must have one for each axis of x",
-                            (long long)wanted.count);
+                            "output_shape has %lld numbers, but must have %d, one per axis of the input",
+                            (long long)wanted.count, (int)whole.rank);
   for (int32_t i = 0; i < w.rank; i++)
     whole.dim[2 + i] = (w.extent[i] - 1) * w.stride[i] + w.size[i] - w.before[i] - w.after[i];
   for (int32_t i = 0; wanted.count && i < whole.rank; i++) {

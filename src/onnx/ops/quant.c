@@ -3,6 +3,7 @@
  *
  * - Matrices are multiplied in i32.
  * - Convolutions are computed in f32, which is exact while sums of products stay below 2^24. */
+#include "ir/graph.h"
 #include "onnx/ops/family.h"
 #include "onnx/ops/window.h"
 
@@ -23,9 +24,12 @@ static mica_value beside(mica_value part, mica_value x, int64_t axis, int64_t bl
   }
   if (!block || own.rank != whole.rank || whole.rank == MICA_MAX_RANK) return part;
   mica_shape apart = {0}, each = {0};
-  if (block < 0 || block > INT32_MAX || own.dim[axis] > INT32_MAX)
-    return mica_graph_fail(x.graph, MICA_E_INVALID,
-                           "block_size must be 0 to 2^31 - 1, and a scale must have fewer than 2^31 blocks");
+  if (block < 0 || block > INT32_MAX)
+    return mica__graph_fail(x.graph, MICA_E_INVALID, "block_size is %lld, but must be 0 to 2^31 - 1", (long long)block);
+  if (own.dim[axis] > INT32_MAX)
+    return mica__graph_fail(x.graph, MICA_E_INVALID,
+                            "a scale or zero point has %lld blocks along axis %d, but the limit is 2^31 - 1",
+                            (long long)own.dim[axis], (int)axis);
   for (int32_t i = 0; i < whole.rank; i++) {
     apart.dim[apart.rank++] = each.dim[each.rank++] = own.dim[i];
     wide.dim[i] = i == axis ? own.dim[i] * block : own.dim[i];
@@ -98,8 +102,8 @@ MICA__LOWER(quantize) {
   if (!mica__onnx_is_nibble(steps) && !type) steps = mica__lower_result_type(l, node, 0);
   const bool nibbles = mica__onnx_is_nibble(steps);
   if (nibbles ? !mica__onnx_dtype(steps, &dtype) : type && !mica__lower_dtype(l, type, &dtype))
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s are not supported",
-                            mica__onnx_type_name(nibbles ? steps : (int32_t)type));
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s (output_dtype %lld) are not supported",
+                            mica__onnx_type_name(type), (long long)type);
   scale = mica_cast(scale, MICA_F32);
   if (nibbles)
     return give(l, node,
@@ -122,8 +126,8 @@ MICA__LOWER(dequantize) {
   mica_dtype dtype = mica_value_dtype(scale);
   int64_t type = mica__onnx_int(node, "output_dtype", 0);
   if (type && !mica__lower_dtype(l, type, &dtype))
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s are not supported",
-                            mica__onnx_type_name((int32_t)type));
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s (output_dtype %lld) are not supported",
+                            mica__onnx_type_name(type), (long long)type);
   mica_value zero = zero_point(l, node, 2);
   if (mica_dtype_kind_of(mica_value_dtype(x)) != MICA_DTYPE_KIND_FLOAT && mica_value_dtype(scale) != MICA_F64) {
     const mica_quantize_config config = {.axis = (int32_t)axis, .block = blocks_of(scale, block)};

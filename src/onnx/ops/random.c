@@ -20,8 +20,8 @@ static bool dtype_of(mica__lowering *l, const mica__onnx_node *node, mica_dtype 
   const int64_t type = mica__onnx_int(node, "dtype", 0);
   *dtype = standard;
   if (!type || mica__lower_dtype(l, type, dtype)) return true;
-  mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s are not supported",
-                   mica__onnx_type_name((int32_t)type));
+  mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s (dtype %lld) are not supported",
+                   mica__onnx_type_name(type), (long long)type);
   return false;
 }
 
@@ -55,7 +55,7 @@ MICA__LOWER(random_filled) {
   mica__onnx_ints(node, "shape", &list);
   if (!dtype_of(l, node, MICA_F32, &dtype)) return MICA_OK;
   if (list.count > MICA_MAX_RANK)
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a value cannot have rank %lld; the limit is %d",
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the result would have rank %lld, but the limit is %d",
                             (long long)list.count, MICA_MAX_RANK);
   for (int64_t i = 0; i < list.count; i++) shape.dim[shape.rank++] = list.values[i];
   return drawn(l, node, mica_full(mica__lower_graph(l), dtype, shape, 0));
@@ -78,12 +78,13 @@ MICA__LOWER(multinomial) {
   mica_dtype dtype;
   if (!x.graph || !step.graph || !dtype_of(l, node, MICA_I32, &dtype)) return MICA_OK;
   const mica_shape shape = mica_value_shape(x);
-  if (shape.rank != 2 || shape.dim[1] < 1 || samples < 1)
-    return mica__lower_fail(
-        l, node, MICA_E_SHAPE,
-        "the operand must be (rows, classes), with a known number of classes from 1 on, and sample_size "
-        "(%lld) must be at least 1",
-        (long long)samples);
+  char text[MICA_SHAPE_TEXT];
+  if (samples < 1)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "sample_size is %lld, but must be at least 1", (long long)samples);
+  if (shape.rank != 2 || shape.dim[1] < 1)
+    return mica__lower_fail(l, node, MICA_E_SHAPE,
+                            "the input is %s, but must be (rows, classes) with a known number of classes, at least 1",
+                            mica_shape_format(shape, text));
   mica_value sums = mica_cumsum(mica_softmax(mica_cast(x, MICA_F32), 1), 1, false, false);
   mica_value all = mica_slice(sums, 1, shape.dim[1] - 1, shape.dim[1], 1);
   mica_value like = mica_full(x.graph, MICA_F32, MICA_SHAPE(shape.dim[0], samples), 0);

@@ -132,8 +132,12 @@ static mica_status lower_form(mica__lowering *l, const mica__onnx_node *node, co
     config.peepholes = reorder(optional(l, node, 7), 1, 3, peephole_order);
   }
   if (!x.graph || !w.graph || !r.graph || !take_activations(l, node, f, &config)) return MICA_OK;
-  if (mica_value_shape(w).rank != 3 || mica_value_shape(r).rank != 3 || (b.graph && mica_value_shape(b).rank != 2))
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "weights must have rank 3, and biases rank 2");
+  if (mica_value_shape(w).rank != 3 || mica_value_shape(r).rank != 3)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "W has rank %d and R has rank %d, but both must have rank 3",
+                            (int)mica_value_shape(w).rank, (int)mica_value_shape(r).rank);
+  if (b.graph && mica_value_shape(b).rank != 2)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "B has rank %d, but must have rank 2",
+                            (int)mica_value_shape(b).rank);
   if (bytes) x = in_bytes(x);
   mica_rnn_results y = mica_rnn(x, reorder(w, 1, f->gate_count, f->gates), reorder(r, 1, f->gate_count, f->gates),
                                 reorder(b, 2, f->gate_count, f->gates), &config);
@@ -161,10 +165,13 @@ static mica_value real_weights(mica__lowering *l, const mica__onnx_node *node, i
     mica_shape own = mica_value_shape(parts[i]);
     const bool columns = own.rank == 2 && own.dim[0] == shape.dim[0] && own.dim[1] == shape.dim[2];
     if (shape.rank != 3 || (!columns && (own.rank != 1 || own.dim[0] != shape.dim[0]))) {
+      char is[MICA_SHAPE_TEXT], part[MICA_SHAPE_TEXT];
+      const char *const name = k == 1 ? "W" : "R";
       mica__lower_fail(
           l, node, MICA_E_SHAPE,
-          "operand %d must be (directions, inputs, columns), and operand %d (directions) or (directions, columns)",
-          (int)k, (int)k_scale + i);
+          "%s is %s, but must be (directions, inputs, columns), and %s_%s is %s, but must be (directions) or "
+          "(directions, columns)",
+          name, mica_shape_format(shape, is), name, i ? "zero_point" : "scale", mica_shape_format(own, part));
       return (mica_value){0};
     }
     parts[i] = mica_reshape(mica_cast(parts[i], MICA_F32), MICA_SHAPE(own.dim[0], 1, columns ? own.dim[1] : 1));

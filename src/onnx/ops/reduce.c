@@ -91,7 +91,8 @@ MICA__LOWER(cumulative) {
   mica__integers axis;
   mica_value x = x_of(l, node);
   if (!mica__lower_integers(l, node, 1, &axis) || !x.graph) return MICA_OK;
-  if (axis.count != 1) return mica__lower_fail(l, node, MICA_E_FORMAT, "axis must be one number");
+  if (axis.count != 1)
+    return mica__lower_fail(l, node, MICA_E_FORMAT, "axis has %lld numbers, but must have 1", (long long)axis.count);
   bool exclusive = mica__onnx_int(node, "exclusive", 0), reverse = mica__onnx_int(node, "reverse", 0);
   int64_t at = axis.values[0];
   if (!mica__lower_axis(l, node, mica_value_shape(x).rank, &at)) return MICA_OK;

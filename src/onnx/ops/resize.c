@@ -34,7 +34,10 @@ static bool take_extents(mica__lowering *l, const mica__onnx_node *node, const a
                          mica_resize_config *config) {
   int64_t axes = a->axes.count ? a->axes.count : shape.rank, given = a->sizes.count ? a->sizes.count : a->scales.count;
   if (given != axes) {
-    mica__lower_fail(l, node, MICA_E_SHAPE, "scales or sizes has %lld numbers, but must have %lld, one per axis",
+    mica__lower_fail(l, node, MICA_E_SHAPE, "%s has %lld numbers, but must have %lld, one per axis",
+                     a->sizes.count    ? "sizes"
+                     : a->scales.count ? "scales"
+                                       : "scales or sizes",
                      (long long)given, (long long)axes);
     return false;
   }
@@ -42,8 +45,10 @@ static bool take_extents(mica__lowering *l, const mica__onnx_node *node, const a
   bool keeps = not_smaller || mica__onnx_is(node, "keep_aspect_ratio_policy", "not_larger");
   if (a->sizes.count && keeps) {
     if (keep_aspect(a, shape, not_smaller, config)) return true;
-    mica__lower_fail(l, node, MICA_E_INVALID,
-                     "with keep_aspect_ratio_policy, one scale for all axes must give sizes of 0 to 2147483647");
+    mica__lower_fail(
+        l, node, MICA_E_INVALID,
+        "keep_aspect_ratio_policy needs one scale for all axes, but this scale gives an axis a size outside 0 to "
+        "2147483647");
     return false;
   }
   for (int64_t i = 0; i < given; i++) {
@@ -132,8 +137,9 @@ MICA__LOWER(upsample) {
   config.mode = linear ? MICA_RESIZE_MODE_LINEAR : MICA_RESIZE_MODE_NEAREST;
   int64_t given = attr ? (int64_t)attr->n_floats : scales.count;
   if (given != mica_value_shape(x).rank)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "scales has %lld numbers, but must have %d, one per axis of x",
-                            (long long)given, (int)mica_value_shape(x).rank);
+    return mica__lower_fail(l, node, MICA_E_SHAPE,
+                            "scales has %lld numbers, but must have %d, one per axis of the input", (long long)given,
+                            (int)mica_value_shape(x).rank);
   for (int64_t i = 0; i < given; i++) config.scale[i] = attr ? (double)attr->floats[i] : scales.values[i];
   return give(l, node, resized(x, &config));
 }

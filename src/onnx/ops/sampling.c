@@ -37,8 +37,10 @@ static bool most_samples(mica__lowering *l, const mica__onnx_node *node, mica_va
   samples = mica_clip(samples, 1, MOST_SAMPLES + 1);
   if (!mica__lower_integer_value(l, node, samples, "the number of samples", most)) return false;
   if (*most >= 1 && *most <= MOST_SAMPLES) return true;
-  mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                   "sampling_ratio 0 gives a box more than %d samples per cell, the most supported", MOST_SAMPLES);
+  mica__lower_fail(
+      l, node, MICA_E_UNSUPPORTED,
+      "with sampling_ratio 0, a box has more than %d samples per cell along an axis, the limit; set sampling_ratio",
+      MOST_SAMPLES);
   return false;
 }
 
@@ -56,11 +58,13 @@ MICA__LOWER(roi_align) {
    * weight. No other framework has this. */
   if (mica__lower_choice(l, node, "mode", "avg max", 0))
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the mode 'max' is not supported");
-  if (sampling < 0 || config.height < 1 || config.width < 1)
-    return mica__lower_fail(
-        l, node, MICA_E_INVALID,
-        "output_height (%lld) and output_width (%lld) must be at least 1, and sampling_ratio (%lld) 0 or above",
-        (long long)config.height, (long long)config.width, (long long)sampling);
+  if (config.height < 1 || config.width < 1)
+    return mica__lower_fail(l, node, MICA_E_INVALID,
+                            "output_height is %lld and output_width is %lld, but both must be at least 1",
+                            (long long)config.height, (long long)config.width);
+  if (sampling < 0)
+    return mica__lower_fail(l, node, MICA_E_INVALID, "sampling_ratio is %lld, but must be 0 or above",
+                            (long long)sampling);
   config.adaptive = !sampling;
   if (config.adaptive && !most_samples(l, node, mica__lower_operand(l, node, 1), &config, &sampling)) return MICA_OK;
   config.sampling = sampling;

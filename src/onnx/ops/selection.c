@@ -294,6 +294,7 @@ static mica_status find_boxes(const void *config, const mica__host_array *in, mi
 MICA__LOWER(non_max_suppression) {
   mica_value in[5] = {x_of(l, node), mica__lower_operand(l, node, 1)}, found = {0};
   const double standards[] = {0, 0, -(double)INFINITY};
+  static const char *const names[] = {"max_output_boxes_per_class", "iou_threshold", "score_threshold"};
   bool centers = mica__onnx_int(node, "center_point_box", 0) != 0;
   for (int32_t k = 2; k < 5; k++)
     in[k] = mica__lower_has(l, node, k) ? mica__lower_operand(l, node, k)
@@ -301,12 +302,16 @@ MICA__LOWER(non_max_suppression) {
   for (int k = 0; k < 5; k++)
     if (!in[k].graph) return MICA_OK;
   mica_shape b = mica_value_shape(in[0]), c = mica_value_shape(in[1]);
+  char boxes[MICA_SHAPE_TEXT], scores[MICA_SHAPE_TEXT];
   if (b.rank != 3 || c.rank != 3 || b.dim[2] != 4 || b.dim[0] != c.dim[0] || b.dim[1] != c.dim[2])
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "boxes must be (images, n, 4), and scores (images, classes, n)");
+    return mica__lower_fail(
+        l, node, MICA_E_SHAPE,
+        "boxes is %s and scores is %s, but boxes must be (images, n, 4) and scores (images, classes, n)",
+        mica_shape_format(b, boxes), mica_shape_format(c, scores));
   for (int k = 2; k < 5; k++) {
     int64_t count = 0;
     if (mica_shape_count(mica_value_shape(in[k]), &count) != MICA_OK || count != 1)
-      return mica__lower_fail(l, node, MICA_E_SHAPE, "operand %d must have one element", k);
+      return mica__lower_fail(l, node, MICA_E_SHAPE, "%s must have one element", names[k - 2]);
   }
   MICA_TRY(mica__lower_host(l, node, "how many boxes stay comes from data", find_boxes, &centers, sizeof centers, in, 5,
                             &found, 1));

@@ -20,7 +20,8 @@ MICA__LOWER(causal_conv) {
   mica_shape s = mica_value_shape(x);
   if (s.rank != 3 || mica_value_shape(w).rank != 3)
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                            "x must be (batch, channels, steps), and the weight must have rank 3");
+                            "the input has rank %d and the weight rank %d, but both must have rank 3", (int)s.rank,
+                            (int)mica_value_shape(w).rank);
   int64_t state = mica_value_shape(w).dim[2] - 1;
   if (!past.graph)
     past = mica_full(mica__lower_graph(l), mica_value_dtype(x), MICA_SHAPE(s.dim[0], s.dim[1], state), 0);
@@ -70,14 +71,24 @@ static bool take_operands(mica__lowering *l, const mica__onnx_node *node, linear
   a->query_heads = mica__onnx_int(node, "q_num_heads", 0);
   a->heads = mica__onnx_int(node, "kv_num_heads", 0);
   if (!q.graph || !k.graph || !v.graph) return false;
-  a->steps = mica_value_shape(q).rank == 3 ? mica_value_shape(q).dim[1] : -1;
-  if (a->steps < 1 || a->steps > MOST_STEPS || a->heads < 1 || a->query_heads < 1 || a->query_heads % a->heads ||
-      mica_value_shape(k).rank != 3 || mica_value_shape(v).rank != 3) {
+  const int32_t ranks[] = {mica_value_shape(q).rank, mica_value_shape(k).rank, mica_value_shape(v).rank};
+  a->steps = ranks[0] == 3 ? mica_value_shape(q).dim[1] : -1;
+  if (a->heads < 1 || a->query_heads < 1 || a->query_heads % a->heads) {
     mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                     "q, k and v must be (batch, steps, width), with a known number of 1 to %d steps, and q_num_heads "
-                     "(%lld) a multiple "
-                     "of kv_num_heads (%lld), both at least 1",
-                     MOST_STEPS, (long long)a->query_heads, (long long)a->heads);
+                     "q_num_heads (%lld) must be a multiple of kv_num_heads (%lld), and both must be at least 1",
+                     (long long)a->query_heads, (long long)a->heads);
+    return false;
+  }
+  if (ranks[0] != 3 || ranks[1] != 3 || ranks[2] != 3) {
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                     "query, key and value have the ranks %d, %d and %d, but each must have 3: (batch, steps, width)",
+                     (int)ranks[0], (int)ranks[1], (int)ranks[2]);
+    return false;
+  }
+  if (a->steps < 1 || a->steps > MOST_STEPS) {
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                     "the number of steps is %lld (-1: not known), but must be known and 1 to %d", (long long)a->steps,
+                     MOST_STEPS);
     return false;
   }
   a->q = apart(q, a->query_heads);

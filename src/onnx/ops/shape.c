@@ -48,9 +48,9 @@ MICA__LOWER(constant) {
       return give(l, node,
                   mica__lower_integer_constant(l, a->n_ints ? a->ints : &(const int64_t){0}, (int64_t)a->n_ints, 1));
   }
-  return mica__lower_fail(
-      l, node, MICA_E_UNSUPPORTED,
-      "the node has no value of a supported kind: value, sparse_value, value_float(s) or value_int(s)");
+  return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                          "the node has none of the attributes that Mica supports: value, sparse_value, value_float, "
+                          "value_floats, value_int or value_ints");
 }
 
 /* mica_full checks that the product of dimensions does not overflow. */
@@ -61,7 +61,7 @@ MICA__LOWER(constant_of_shape) {
   double value = 0;
   if (!mica__lower_integers(l, node, 0, &list)) return MICA_OK;
   if (list.count > MICA_MAX_RANK)
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a value cannot have rank %lld; the limit is %d",
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the result would have rank %lld, but the limit is %d",
                             (long long)list.count, MICA_MAX_RANK);
   for (int64_t i = 0; i < list.count; i++) shape.dim[shape.rank++] = list.values[i];
   const Onnx__AttributeProto *attr = mica__onnx_attr(node, "value");
@@ -76,10 +76,11 @@ MICA__LOWER(eye_like) {
   mica_dtype dtype = mica_value_dtype(x);
   int64_t type = mica__onnx_int(node, "dtype", -1), k = mica__onnx_int(node, "k", 0);
   if (!x.graph) return MICA_OK;
-  if (shape.rank != 2) return mica__lower_fail(l, node, MICA_E_SHAPE, "x must be a matrix");
+  if (shape.rank != 2)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "the input has rank %d, but must have rank 2", (int)shape.rank);
   if (type >= 0 && !mica__lower_dtype(l, type, &dtype))
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s are not supported",
-                            mica__onnx_type_name((int32_t)type));
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s (dtype %lld) are not supported",
+                            mica__onnx_type_name(type), (long long)type);
   if (!mica__lower_positions(l, node, shape.dim[0]) || !mica__lower_positions(l, node, shape.dim[1])) return MICA_OK;
   mica_graph *graph = mica__lower_graph(l);
   mica_value rows = mica_reshape(mica_range(graph, MICA_I64, shape.dim[0]), MICA_SHAPE(shape.dim[0], 1));
@@ -93,14 +94,15 @@ MICA__LOWER(range) {
   if (!mica__lower_reals(l, node, 0, &start) || !mica__lower_reals(l, node, 1, &limit) ||
       !mica__lower_reals(l, node, 2, &delta))
     return MICA_OK;
-  if (start.count != 1 || limit.count != 1 || delta.count != 1 || delta.values[0] == 0)
+  if (start.count != 1 || limit.count != 1 || delta.count != 1)
     return mica__lower_fail(l, node, MICA_E_INVALID,
-                            "start, limit and delta must be one number each, and delta must not be 0");
+                            "start, limit and delta have %lld, %lld and %lld numbers, but each must have 1",
+                            (long long)start.count, (long long)limit.count, (long long)delta.count);
+  if (delta.values[0] == 0) return mica__lower_fail(l, node, MICA_E_INVALID, "delta is 0, but must not be 0");
   double count = ceil((limit.values[0] - start.values[0]) / delta.values[0]);
   if (!(count <= MICA__LOWER_POSITIONS))
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                            "a range of %g elements is not possible; it can have at most %d", count,
-                            MICA__LOWER_POSITIONS);
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a range of %g elements is not possible; the limit is %d",
+                            count, MICA__LOWER_POSITIONS);
   mica_dtype dtype = mica_value_dtype(x);
   mica_value positions = mica_range(mica__lower_graph(l), MICA_I64, count > 0 ? (int64_t)count : 0);
   if (is_floating(x))

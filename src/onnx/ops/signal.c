@@ -26,10 +26,13 @@ MICA__LOWER(window) {
   if (!mica__lower_integers(l, node, 0, &size)) return MICA_OK;
   const int64_t type = mica__onnx_int(node, "output_datatype", 1);
   if (!mica__lower_dtype(l, type, &dtype))
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s are not supported",
-                            mica__onnx_type_name((int32_t)type));
-  if (size.count != 1 || size.values[0] < 0 || size.values[0] > MOST_ELEMENTS)
-    return mica__lower_fail(l, node, MICA_E_INVALID, "the window's size must be one number from 0 to 2^24");
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s (output_datatype %lld) are not supported",
+                            mica__onnx_type_name(type), (long long)type);
+  if (size.count != 1)
+    return mica__lower_fail(l, node, MICA_E_INVALID, "size has %lld numbers, but must have 1", (long long)size.count);
+  if (size.values[0] < 0 || size.values[0] > MOST_ELEMENTS)
+    return mica__lower_fail(l, node, MICA_E_INVALID, "size is %lld, but must be 0 to %d", (long long)size.values[0],
+                            MOST_ELEMENTS);
   int64_t n = size.values[0];
   double period = (double)(mica__onnx_int(node, "periodic", 1) ? n : n - 1);
   double *values = mica__lower_room(l, (size_t)n + 1, sizeof *values);
@@ -125,9 +128,15 @@ MICA__LOWER(dft) {
   int32_t rank = mica_value_shape(x).rank;
   if (!x.graph || !mica__lower_axis(l, node, rank, &axis)) return MICA_OK;
   int64_t parts = mica_value_shape(x).dim[rank - 1];
-  if (rank < 2 || axis == rank - 1 || parts < 1 || parts > 2)
+  char text[MICA_SHAPE_TEXT];
+  if (rank < 2 || parts < 1 || parts > 2)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "the input is %s, but must be (..., n, 1) or (..., n, 2)",
+                            mica_shape_format(mica_value_shape(x), text));
+  if (axis == rank - 1)
     return mica__lower_fail(l, node, MICA_E_SHAPE,
-                            "x must be (..., n, 1) or (..., n, 2), and the axis must not be the last one");
+                            "the axis is %lld, the last one, but must be another; the last axis holds the real and "
+                            "imaginary parts",
+                            (long long)axis);
   bool inverse = mica__onnx_int(node, "inverse", 0), half = mica__onnx_int(node, "onesided", 0);
   mica_axes order = exchanged(rank, axis);
   if (axis != rank - 2) x = mica_transpose(x, order);
@@ -159,11 +168,21 @@ MICA__LOWER(stft) {
   if (mica_value_shape(x).rank == 2) x = mica_unsqueeze(x, MICA_AXES(2));
   mica_shape s = mica_value_shape(x);
   int64_t width = length.count ? length.values[0] : window.graph ? mica_value_shape(window).dim[0] : 0;
-  if (s.rank != 3 || step.count != 1 || step.values[0] < 1 || width < 1 || width > s.dim[1])
+  char text[MICA_SHAPE_TEXT];
+  if (s.rank != 3)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "the signal is %s, but must be (batch, n) or (batch, n, 1 or 2)",
+                            mica_shape_format(s, text));
+  if (step.count != 1)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "frame_step has %lld numbers, but must have 1",
+                            (long long)step.count);
+  if (step.values[0] < 1)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "frame_step is %lld, but must be at least 1",
+                            (long long)step.values[0]);
+  if (width < 1 || width > s.dim[1])
     return mica__lower_fail(l, node, MICA_E_SHAPE,
-                            "the signal must be (batch, n) or (batch, n, 1 or 2), frame_step one number of at least 1, "
-                            "and frame_length (%lld) from 1 to n; n and frame_length must be known",
-                            (long long)width);
+                            "the frame length (frame_length, or the length of window) is %lld, but must be 1 to %lld, "
+                            "the length of the signal; -1 means not known",
+                            (long long)width, (long long)s.dim[1]);
   int64_t frames = (s.dim[1] - width) / step.values[0] + 1, half = mica__onnx_int(node, "onesided", 1);
   if (!mica__lower_positions(l, node, frames) || !mica__lower_positions(l, node, width)) return MICA_OK;
   mica_graph *graph = mica__lower_graph(l);
@@ -192,13 +211,20 @@ MICA__LOWER(mel_weights) {
     if (!mica__lower_reals(l, node, 3 + k, &edges[k])) return MICA_OK;
   const int64_t type = mica__onnx_int(node, "output_datatype", 1);
   if (!mica__lower_dtype(l, type, &dtype))
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s are not supported",
-                            mica__onnx_type_name((int32_t)type));
-  for (int k = 0; k < 3; k++)
-    if (counts[k].count != 1 || counts[k].values[0] < 1 || counts[k].values[0] > 1 << 20)
-      return mica__lower_fail(l, node, MICA_E_INVALID, "%s must be one number from 1 to 2^20", names[k]);
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s (output_datatype %lld) are not supported",
+                            mica__onnx_type_name(type), (long long)type);
+  for (int k = 0; k < 3; k++) {
+    if (counts[k].count != 1)
+      return mica__lower_fail(l, node, MICA_E_INVALID, "%s has %lld numbers, but must have 1", names[k],
+                              (long long)counts[k].count);
+    if (counts[k].values[0] < 1 || counts[k].values[0] > 1 << 20)
+      return mica__lower_fail(l, node, MICA_E_INVALID, "%s is %lld, but must be 1 to 2^20", names[k],
+                              (long long)counts[k].values[0]);
+  }
   if (edges[0].count != 1 || edges[1].count != 1)
-    return mica__lower_fail(l, node, MICA_E_INVALID, "lower_edge_hertz and upper_edge_hertz must be one number each");
+    return mica__lower_fail(l, node, MICA_E_INVALID,
+                            "lower_edge_hertz has %lld numbers and upper_edge_hertz %lld, but each must have 1",
+                            (long long)edges[0].count, (long long)edges[1].count);
   int64_t triangles = counts[0].values[0], bins = counts[1].values[0] / 2 + 1;
   double low = mel_of(edges[0].values[0]), step = (mel_of(edges[1].values[0]) - low) / (double)(triangles + 2);
   int64_t count = 0;

@@ -40,11 +40,15 @@ MICA__LOWER(slice) {
   if (!parts_of_slice(l, node, part) || !x.graph) return MICA_OK;
   int64_t count = part[0].count;
   if (part[1].count != count || (part[2].count && part[2].count != count) || (part[3].count && part[3].count != count))
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "starts, ends, axes and steps must have the same length");
+    return mica__lower_fail(l, node, MICA_E_SHAPE,
+                            "starts, ends, axes and steps have %lld, %lld, %lld and %lld numbers, but must have the "
+                            "same length (axes and steps may be absent)",
+                            (long long)count, (long long)part[1].count, (long long)part[2].count,
+                            (long long)part[3].count);
   for (int64_t i = 0; i < count; i++) {
     int64_t axis = part[2].count ? part[2].values[i] : i, step = part[3].count ? part[3].values[i] : 1;
     if (!mica__lower_axis(l, node, mica_value_shape(x).rank, &axis)) return MICA_OK;
-    if (step == 0) return mica__lower_fail(l, node, MICA_E_INVALID, "a step cannot be 0");
+    if (step == 0) return mica__lower_fail(l, node, MICA_E_INVALID, "steps contains 0, but its numbers must not be 0");
     x = cut(x, (int32_t)axis, part[0].values[i], part[1].values[i], step);
     if (!x.graph) break;
   }
@@ -71,7 +75,7 @@ MICA__LOWER(split) {
   if (given.count) count = given.count;
   if (count < 1 || count < node->output_count || count > 65536)
     return mica__lower_fail(l, node, MICA_E_FORMAT,
-                            "the number of parts (%lld) must be 1 to 65536, and at least the number of results (%d)",
+                            "the number of parts (%lld) must be 1 to 65536, and at least the number of outputs (%d)",
                             (long long)count, (int)node->output_count);
   mica_value *parts = mica__lower_room(l, (size_t)count, sizeof *parts);
   int64_t *sizes = mica__lower_room(l, (size_t)count, sizeof *sizes);
@@ -102,9 +106,8 @@ static bool pads_of(mica__lowering *l, const mica__onnx_node *node, int32_t rank
   if (!mica__lower_axes(l, node, &list, rank, &axes)) return false;
   int64_t count = list.count ? list.count : rank;
   if (pads.count != 2 * count) {
-    mica__lower_fail(l, node, MICA_E_SHAPE,
-                     "pads has %lld numbers, but must have two per axis, and there are %lld axes",
-                     (long long)pads.count, (long long)count);
+    mica__lower_fail(l, node, MICA_E_SHAPE, "pads has %lld numbers, but must have %lld, two for each of %lld axes",
+                     (long long)pads.count, (long long)(2 * count), (long long)count);
     return false;
   }
   for (int64_t i = 0; i < count; i++) {
@@ -146,10 +149,10 @@ MICA__LOWER(center_crop_pad) {
   mica_shape own = mica_value_shape(x);
   if (!mica__lower_axes(l, node, &list, own.rank, &axes)) return MICA_OK;
   if (shape.count != (axes.count ? axes.count : own.rank))
-    return mica__lower_fail(
-        l, node, MICA_E_SHAPE,
-        "shape has %lld numbers, but must have %d, one for each axis in axes (for each axis of x if axes is absent)",
-        (long long)shape.count, (int)(axes.count ? axes.count : own.rank));
+    return mica__lower_fail(l, node, MICA_E_SHAPE,
+                            "shape has %lld numbers, but must have %d, one for each axis in axes (for each axis of the "
+                            "input if axes is absent)",
+                            (long long)shape.count, (int)(axes.count ? axes.count : own.rank));
   for (int64_t i = 0; i < shape.count; i++) {
     if (shape.values[i] < 0)
       return mica__lower_fail(l, node, MICA_E_INVALID, "shape contains %lld, but its numbers must be 0 or above",
@@ -178,7 +181,7 @@ MICA__LOWER(trilu) {
   if (!mica__lower_integers(l, node, 1, &k) || !x.graph) return MICA_OK;
   int32_t rank = mica_value_shape(x).rank;
   if (rank < 2)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "operand 0 has rank %d, but must have at least 2", (int)rank);
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "the input has rank %d, but must have at least 2", (int)rank);
   for (int32_t i = rank - 2; i < rank; i++)
     if (!mica__lower_positions(l, node, mica_value_shape(x).dim[i])) return MICA_OK;
   mica_value rows = positions(x, rank - 2), columns = positions(x, rank - 1);
