@@ -70,16 +70,16 @@ const char *mica__precision_at(size_t i);
     .low = 0.01, .high = 1000, .fixed = true, .of = "teacher=*")                                                       \
   X(S, REAL, alpha, "alpha", "0.5", "SHARE", "with --teacher: share of the distillation loss in the whole loss",       \
     .low = 0, .high = 1, .fixed = true, .of = "teacher=*")                                                             \
-  X(S, INT, seed, "seed", "0", "N", "seed of weights, sample order and augmentation", .low = 0, .high = 0x1p53,        \
-    .fixed = true)                                                                                                     \
-  X(S, CHOICE, precision, "precision", "f32", "TYPE", "type to compute in; weights stay in f32",                       \
+  X(S, INT, seed, "seed", "0", "N", "seed of the initial weights, the order of samples and their augmentation",        \
+    .low = 0, .high = 0x1p53, .fixed = true)                                                                           \
+  X(S, CHOICE, precision, "precision", "f32", "TYPE", "type to compute in, while weights stay in f32",                 \
     .names = mica__precision_at, .fixed = true)                                                                        \
   X(S, CHOICE, compress, "compress", "none", "HOW", "compress gradients that ranks exchange, to 16 or 8 bits",         \
     .names = mica__compression_at)                                                                                     \
   X(S, FLAG, sync_norm, "sync-norm", "false", "",                                                                      \
     "several ranks: compute batch norms over the samples of all of them")                                              \
   X(S, CHOICE, quantize, "quantize", "", "BITS",                                                                       \
-    "quantisation-aware training: round weights to BITS bits and layer inputs to 8 bits (default: off)",               \
+    "quantisation-aware training with weights of BITS bits and layer inputs of 8 bits (default: off)",                 \
     .names = mica__quantize_at, .fixed = true)                                                                         \
   X(S, INT, threads, "threads", "0", "N", "threads that read and augment samples; 0: one fewer than the cores",        \
     .low = 0, .high = 1024)

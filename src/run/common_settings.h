@@ -12,8 +12,8 @@
     .structure = true)                                                                                                 \
   X(S, INT, vocabulary, "vocabulary", "4000", "N", "maximum number of tokens of the tokenizer to train", .low = 1,     \
     .high = 1 << 24, .of = MICA__OF_TRAINED, .fixed = true, .structure = true)                                         \
-  X(S, FLAG, lowercase, "lowercase", "false", "", "make the tokenizer to train ignore case", .of = letters,            \
-    .fixed = true, .structure = true)
+  X(S, FLAG, lowercase, "lowercase", "false", "", "train a tokenizer that ignores case", .of = letters, .fixed = true, \
+    .structure = true)
 
 /* The blocks of a transformer. */
 #define MICA__BLOCK_SETTINGS(X, S, dropout_, positions_, feed_forward_)                                                \
@@ -31,7 +31,7 @@
   X(S, INT, mels, "mels", "40", "N", "number of mel filters", .low = least, .high = 256, .fixed = true)
 #define MICA__MASK_SETTINGS(X, S)                                                                                      \
   X(S, INT, masks, "masks", "1", "N",                                                                                  \
-    "SpecAugment: masks over frequencies and masks over time, per recording in training", .low = 0, .high = 16,        \
+    "SpecAugment: number of frequency masks and of time masks per recording in training", .low = 0, .high = 16,        \
     .fixed = true)
 
 /* Classes as answers. */

@@ -6,8 +6,8 @@
   CLASS_LOSS_SETTINGS(X, S)                                                                                            \
   MICA__SMOOTHING_SETTINGS(X, S, "0")                                                                                  \
   X(S, INT, width, "width", "0", "N",                                                                                  \
-    "units per layer of mlp, or filters of the first layer of cnn and convnet; 0: 128 or 32", .low = 0, .high = 4096,  \
-    .fixed = true, .of = "model=mlp|cnn|convnet", .structure = true)                                                   \
+    "units per layer of mlp, or filters of the first layer of cnn and convnet; 0: 128 for mlp, else 32", .low = 0,     \
+    .high = 4096, .fixed = true, .of = "model=mlp|cnn|convnet", .structure = true)                                     \
   X(S, TEXT, size, "size", "", "PIXELS",                                                                               \
     "scale and crop pictures in folders to N x N or H x W pixels, as in 64 or 48x64 (default: the size of most "       \
     "pictures, else the median size)",                                                                                 \

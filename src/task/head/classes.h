@@ -13,7 +13,7 @@ const char *mica__class_loss_at(size_t i);
 
 #define CLASS_LOSS_SETTINGS(X, S)                                                                                      \
   X(S, CHOICE, loss, "loss", "cross_entropy", "NAME",                                                                  \
-    "loss to minimise; samples with several labels have binary cross entropy", .names = mica__class_loss_at,           \
+    "loss to minimise, unless samples have several labels (then binary cross entropy)", .names = mica__class_loss_at,  \
     .fixed = true)                                                                                                     \
   X(S, REAL, gamma, "gamma", "2", "G",                                                                                 \
     "focal: exponent that reduces the loss of easy samples; 0: as with cross_entropy", .low = 0, .high = 100,          \

@@ -12,7 +12,7 @@
 const char *mica__depths_loss_at(size_t i);
 
 #define DEPTHS_SETTINGS(X, S)                                                                                          \
-  X(S, CHOICE, loss, "loss", "silog", "NAME", "loss to minimise; silog: scale-invariant error of log depths",          \
+  X(S, CHOICE, loss, "loss", "silog", "NAME", "loss to minimise; silog is the scale-invariant error of log depths",    \
     .names = mica__depths_loss_at, .fixed = true)                                                                      \
   X(S, REAL, delta, "delta", "1", "D", "huber: error above which the loss is linear, in units of depth", .low = 1e-6,  \
     .high = 1e6, .fixed = true, .of = "loss=huber")                                                                    \

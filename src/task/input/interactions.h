@@ -26,13 +26,14 @@ const char *mica__recommend_duplicates_at(size_t i); /* i is a mica__duplicates 
 const char *mica__recommend_sampling_at(size_t i);
 
 #define RECOMMEND_SETTINGS(X, S)                                                                                       \
-  X(S, CHOICE, objective, "objective", "rating", "NAME", "what to learn: ratings, a ranking of all items, or clicks",  \
-    .names = mica__recommend_objective_at, .fixed = true)                                                              \
+  X(S, CHOICE, objective, "objective", "rating", "NAME",                                                               \
+    "what to learn: ratings of items, a ranking of all items, or clicks", .names = mica__recommend_objective_at,       \
+    .fixed = true)                                                                                                     \
   X(S, CHOICE, split, "split", "", "NAME",                                                                             \
     "how to split off the test part (default: random, or leave-one-out for ranking)",                                  \
     .names = mica__recommend_split_at, .fixed = true)                                                                  \
-  X(S, REAL, test, "test", "0.1", "SHARE", "splits random and time: share of the data for the test part", .low = 0,    \
-    .high = 0.9, .of = "split=random|time", .fixed = true)                                                             \
+  X(S, REAL, test, "test", "0.1", "SHARE", "with --split random or time: share of the data for the test part",         \
+    .low = 0, .high = 0.9, .of = "split=random|time", .fixed = true)                                                   \
   X(S, INT, least, "least", "1", "N", "treat users and items that occur fewer than N times as unknown", .low = 1,      \
     .high = 1e6, .fixed = true)                                                                                        \
   X(S, CHOICE, duplicates, "duplicates", "", "NAME",                                                                   \
@@ -45,7 +46,9 @@ const char *mica__recommend_sampling_at(size_t i);
   X(S, TEXT, rating_column, "rating-column", "", "NAME", "column of ratings (default: found by its name or position)", \
     .fixed = true)                                                                                                     \
   X(S, TEXT, time_column, "time-column", "", "NAME",                                                                   \
-    "column of times, numbers or dates (default: the order of the lines)", .fixed = true)                              \
+    "column of times, which are numbers or dates (default: found by its name; without it, lines are in order of "      \
+    "time)",                                                                                                           \
+    .fixed = true)                                                                                                     \
   X(S, REAL, clicks_from, "clicks-from", "", "RATING",                                                                 \
     "objective click: count ratings of at least RATING as clicks (default: the column holds 0 and 1)", .low = -1e9,    \
     .high = 1e9, .of = "objective=click", .fixed = true)                                                               \
@@ -76,8 +79,8 @@ const char *mica__recommend_sampling_at(size_t i);
     "objective ranking: negative items drawn per positive one (default: 1 to 512, by model)", .low = 1,                \
     .high = 1 << 16, .of = "objective=ranking", .fixed = true)                                                         \
   X(S, CHOICE, sampling, "sampling", "popular", "NAME",                                                                \
-    "objective ranking: how often a negative item is drawn, by its popularity or evenly",                              \
-    .names = mica__recommend_sampling_at, .of = "objective=ranking", .fixed = true)                                    \
+    "objective ranking: draw negative items by their popularity or evenly", .names = mica__recommend_sampling_at,      \
+    .of = "objective=ranking", .fixed = true)                                                                          \
   X(S, REAL, l2, "l2", "", "W",                                                                                        \
     "mf and dlrm: weight of the L2 penalty on the features of a batch's users and items (default: by model and "       \
     "objective)",                                                                                                      \

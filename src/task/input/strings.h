@@ -23,8 +23,8 @@
     "lowest signal-to-noise ratio of noise added in training, in dB; 0: no noise", .low = 0, .high = 120,              \
     .fixed = true)                                                                                                     \
   MICA__MEL_SETTINGS(X, S, 8)                                                                                          \
-  X(S, CHOICE, reduction, "reduction", "4", "N", "10 ms frames per output step", .names = mica__strings_reduction_at,  \
-    .fixed = true, .structure = true)                                                                                  \
+  X(S, CHOICE, reduction, "reduction", "4", "N", "output step, in frames of 10 ms",                                    \
+    .names = mica__strings_reduction_at, .fixed = true, .structure = true)                                             \
   X(S, INT, filters, "filters", "16", "N", "filters per convolution", .low = 1, .high = 1024, .fixed = true,           \
     .structure = true)                                                                                                 \
   X(S, INT, layers, "layers", "1", "N",                                                                                \

@@ -30,7 +30,8 @@
   X(S, INT, kernel, "kernel", "5", "N", "filter length, an odd number", .low = 1, .high = 63, .fixed = true,           \
     .structure = true)                                                                                                 \
   X(S, REAL, dropout, "dropout", "0", "P", "dropout after each convolution", .low = 0, .high = 0.95, .fixed = true)    \
-  X(S, INT, iterations, "iterations", "60", "N", "iterations of Griffin-Lim", .low = 1, .high = 10000)
+  X(S, INT, iterations, "iterations", "60", "N", "iterations of Griffin-Lim; more take longer and sound cleaner",      \
+    .low = 1, .high = 10000)
 
 /* "alphabet": the letters of all texts of the training part. */
 #define SPEAK_FACTS(X, S)                                                                                              \

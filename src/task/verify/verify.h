@@ -10,8 +10,8 @@
 /* The setting that chooses the classes kept for the test. */
 #define UNSEEN_SETTINGS(X, S)                                                                                          \
   X(S, TEXT, unseen, "unseen", "", "LIST",                                                                             \
-    "classes to keep for the test: names, as in ann,bob, or how many (default: the classes that only the test part "   \
-    "has, else 30 %)",                                                                                                 \
+    "classes to keep for the test, by name, as in ann,bob, or by number, as in 5 (default: the classes that only the " \
+    "test part has, else 30 %)",                                                                                       \
     .fixed = true)
 
 /* Opens a part by class (mica__task_row.open). In the run's own data, the classes of the test part do not occur in
