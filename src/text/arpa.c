@@ -159,11 +159,12 @@ static mica_status read_head(reader *r, span *line) {
         !read_number((span){equal + 1, (size_t)(what.text + what.bytes - equal - 1)}, &count) || count < 0 ||
         count > 1e12)
       return wrong(r, "a line of the head must look like ngram 2=1000, with a count from 0 to 10^12");
-    if (length != r->a->order + 1 || length > MICA__ARPA_ORDER)
-      return mica__fail(MICA_E_FORMAT,
-                        "%s:%zu: n-grams of %g words are out of order or too long; the head must count those of 1, 2, "
-                        "... words, up to %d",
-                        r->name, r->line, length, MICA__ARPA_ORDER);
+    if (length != r->a->order + 1)
+      return mica__fail(MICA_E_FORMAT, "%s:%zu: expected ngram %d=COUNT, but found ngram %g=COUNT", r->name, r->line,
+                        (int)r->a->order + 1, length);
+    if (length > MICA__ARPA_ORDER)
+      return mica__fail(MICA_E_FORMAT, "%s:%zu: n may be at most %d, but the head counts %g-grams", r->name, r->line,
+                        MICA__ARPA_ORDER, length);
     r->told[r->a->order++] = (uint64_t)count;
   }
   return r->a->order ? MICA_OK : wrong(r, "the head must count n-grams, as in ngram 1=1000");
@@ -194,8 +195,10 @@ static mica_status read_entry(reader *r, span line, int32_t n) {
   }
   const span last = next_part(&line);
   if ((last.bytes && !read_number(last, &backoff)) || next_part(&line).bytes)
-    return mica__fail(MICA_E_FORMAT, "%s:%zu: the line must have %d words, then at most one number", r->name, r->line,
-                      (int)n);
+    return mica__fail(
+        MICA_E_FORMAT,
+        "%s:%zu: the number of words after the probability must be %d, with at most one number after them", r->name,
+        r->line, (int)n);
   if (2 * a->count >= a->room) MICA_TRY(grow(a));
   entry *e = slot_of(a, key);
   if (e->key) return wrong(r, "these words are listed twice");
@@ -222,8 +225,8 @@ static mica_status read_section(reader *r, span *line, int32_t n) {
     MICA_TRY(read_entry(r, *line, n));
   }
   if (count == r->told[n - 1]) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s:%zu: there are %llu n-grams of %d words, but the head says %llu", r->name,
-                    r->line, (unsigned long long)count, (int)n, (unsigned long long)r->told[n - 1]);
+  return mica__fail(MICA_E_FORMAT, "%s:%zu: there are %llu %d-grams, but the head says %llu", r->name, r->line,
+                    (unsigned long long)count, (int)n, (unsigned long long)r->told[n - 1]);
 }
 
 mica_status mica__arpa_read(const char *name, const char *content, size_t size, mica__arpa_word *each, void *user,

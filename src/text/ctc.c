@@ -151,7 +151,7 @@ static mica_status take_frame(search *s, const float *row) {
   const int64_t classes = s->classes;
   double top = -INFINITY, sum = 0;
   for (int64_t c = 0; c < classes; c++) top = fmax(top, (double)row[c]);
-  if (!isfinite(top)) return mica__fail(MICA_E_INVALID, "ctc_beam: the greatest score of a frame must be finite");
+  if (!isfinite(top)) return mica__fail(MICA_E_INVALID, "ctc_beam: a frame has an infinite score, or no finite score");
   for (int64_t c = 0; c < classes; c++) sum += exp((double)row[c] - top);
   const double scale = top + log(sum);
   for (int64_t k = 0; k < s->kept; k++) {
@@ -211,14 +211,18 @@ static mica_status check(int64_t classes, const mica_ctc_beam_config *c) {
   if (classes < 1 || classes >= INT32_MAX)
     return mica__fail(MICA_E_INVALID, "ctc_beam: classes is %lld, but must be at least 1 and below 2^31 - 1",
                       (long long)classes);
-  if (c->beam >= 1 && c->beam <= MOST_BEAM && c->blank >= 0 && c->blank < classes && c->prune > 0 && c->context >= 0 &&
-      isfinite(c->weight) && isfinite(c->bonus))
-    return MICA_OK;
-  return mica__fail(MICA_E_INVALID,
-                    "ctc_beam: beam (%d) must be 1 to %d, blank (%d) 0 to %lld, prune (%g) above 0, context (%lld) 0 "
-                    "or above, and weight (%g) and bonus (%g) finite",
-                    (int)c->beam, MOST_BEAM, (int)c->blank, (long long)classes - 1, c->prune, (long long)c->context,
-                    c->weight, c->bonus);
+  if (c->beam < 1 || c->beam > MOST_BEAM)
+    return mica__fail(MICA_E_INVALID, "ctc_beam: beam is %d, but must be 1 to %d", (int)c->beam, MOST_BEAM);
+  if (c->blank < 0 || c->blank >= classes)
+    return mica__fail(MICA_E_INVALID, "ctc_beam: blank is %d, but must be 0 to %lld", (int)c->blank,
+                      (long long)classes - 1);
+  if (!(c->prune > 0)) return mica__fail(MICA_E_INVALID, "ctc_beam: prune is %g, but must be above 0", c->prune);
+  if (c->context < 0)
+    return mica__fail(MICA_E_INVALID, "ctc_beam: context is %lld, but must be 0 or above", (long long)c->context);
+  if (!isfinite(c->weight) || !isfinite(c->bonus))
+    return mica__fail(MICA_E_INVALID, "ctc_beam: weight is %g and bonus is %g, but both must be finite", c->weight,
+                      c->bonus);
+  return MICA_OK;
 }
 
 mica_status mica_ctc_search_create(int64_t classes, const mica_ctc_beam_config *given, mica_ctc_search **out) {

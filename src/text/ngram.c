@@ -22,11 +22,10 @@ struct mica_ngram {
 };
 
 mica_status mica_ngram_create(int32_t order, int32_t labels, mica_ngram **ngram) {
-  if (!ngram || order < 1 || order > MOST_ORDER || labels < 1)
-    return mica__fail(
-        MICA_E_INVALID,
-        "ngram_create: the order (%d) must be 1 to %d, the number of labels (%d) at least 1, and ngram not NULL",
-        (int)order, MOST_ORDER, (int)labels);
+  if (!ngram) return mica__fail(MICA_E_INVALID, "ngram_create: ngram is NULL");
+  if (order < 1 || order > MOST_ORDER)
+    return mica__fail(MICA_E_INVALID, "ngram_create: order is %d, but must be 1 to %d", (int)order, MOST_ORDER);
+  if (labels < 1) return mica__fail(MICA_E_INVALID, "ngram_create: labels is %d, but must be at least 1", (int)labels);
   mica_ngram *n = calloc(1, sizeof *n);
   if (n) *n = (mica_ngram){.order = order, .labels = labels, .room = ROOM, .entries = calloc(ROOM, sizeof(entry))};
   if (n && n->entries) {

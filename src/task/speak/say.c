@@ -135,8 +135,8 @@ static mica_status set_durations(mica_run *run, double speed, saying *s) {
   const double sum = mica__speaker_time(s->durations, s->count, speed);
   if (!(sum <= MOST_FRAMES))
     return mica__fail(MICA_E_NUMERIC,
-                      "the network predicts durations of %g frames in all, but at most %d are possible; train it "
-                      "longer, or with a lower rate",
+                      "the network predicts %g frames for the text, but at most %d are possible; shorten the text or "
+                      "train the network longer",
                       sum, MOST_FRAMES);
   s->frames = mica__max((int64_t)nearbyint(fmax(sum, 0)), 2);
   return MICA_OK;

@@ -141,8 +141,8 @@ static mica_status agree(mica_run *run, mica_run *other, int64_t most, double *s
 static mica_status predict(mica_run *run, const mica_run_input *given, mica_report *prediction) {
   (void)given, (void)prediction;
   return mica__fail(MICA_E_UNSUPPORTED,
-                    "%s is a run of the task speak, which speaks: mica speak --model %s --text TEXT", run->folder,
-                    run->folder);
+                    "%s is a run of the task speak, which does not predict; use mica speak --model %s --text TEXT",
+                    run->folder, run->folder);
 }
 
 static const mica__input input = {.name = "letters", .traits = {.own_input = true}, .networks = networks};

@@ -42,7 +42,8 @@ static mica_status read_history(const mica_run *run, int32_t user, asked *a) {
   a->items = malloc((strlen(at) / 2 + 2) * sizeof *a->items);
   if (!a->items) return mica__fail_nomem("a user");
   if (mica__histories_parse(at, items, a->items, &a->count)) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "the run is damaged: the history of user '%s' is \"%.40s\"", name, at);
+  return mica__fail(MICA_E_FORMAT,
+                    "the run is damaged: the history of user '%s' begins with \"%.40s\" and is malformed", name, at);
 }
 
 /* Ranks all items for a user by the value that the network predicts for each pair of the user and an item. Pairs have

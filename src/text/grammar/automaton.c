@@ -238,8 +238,9 @@ static mica_status rank_rules(mica__automaton *a) {
       if (--c.waiting[c.called[i]] == 0) c.queue[known++] = c.called[i];
   }
   callers_free(&c);
-  return known == rules ? MICA_OK
-                        : mica__fail(MICA_E_INVALID, "a rule of the grammar leads back to itself before any text");
+  return known == rules
+             ? MICA_OK
+             : mica__fail(MICA_E_INVALID, "a rule of the grammar refers to itself before any text (left recursion)");
 }
 
 mica_status mica__automaton_finish(mica__automaton *a) {

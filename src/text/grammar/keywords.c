@@ -76,7 +76,7 @@ mica_status mica__schema_work(mica__grammar_schema *s, size_t amount) {
   s->work += amount;
   return s->work <= MICA__MOST_WORK
              ? MICA_OK
-             : mica__fail(MICA_E_UNSUPPORTED, "the schema is too large, or combines too many others; make it simpler");
+             : mica__fail(MICA_E_UNSUPPORTED, "the schema is too large, or combines too many schemas; make it simpler");
 }
 
 /* --- values of keywords --- */

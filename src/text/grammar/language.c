@@ -242,7 +242,7 @@ static mica_status write_states(mica__states *s, mica__automaton *out) {
     const uint32_t *row, node = mica__automaton_node(out);
     if (s->states.count > MICA__MOST_LANGUAGE_STATES)
       return mica__fail(MICA_E_UNSUPPORTED,
-                        "excluding what a pattern matches needs more than %d states; make the patterns simpler",
+                        "the complement of a pattern needs more than %d states; make the pattern simpler",
                         MICA__MOST_LANGUAGE_STATES);
     MICA_TRY(mica__states_row(s, state, &row));
     for (int from = 0, to; from < 256; from = to) {

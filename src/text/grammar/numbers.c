@@ -265,8 +265,8 @@ static mica_status read_step(const mica__grammar_schema *s, const mica__object *
   if (!fits || step > MOST_REMAINDERS)
     return mica__schema_fail(
         s, part, "multipleOf", MICA_E_UNSUPPORTED,
-        "the value is too large or has too many digits: in units of its last digit it may be at most %d, "
-        "also when it is combined with another multipleOf",
+        "the value without its decimal point may be at most %d (if several multipleOf apply, their least common "
+        "multiple)",
         MOST_REMAINDERS);
   f->step = (uint32_t)step;
   f->scale = scale;

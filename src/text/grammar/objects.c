@@ -306,8 +306,11 @@ static mica_status write_facts(mica__grammar_schema *s, facts *f, uint32_t from,
   for (size_t i = 0; i < f->count; i++) required += f->members[i].required;
   if (f->least <= (int64_t)required) f->least = 0;
   if (!closed && f->least > 1 && f->least > (int64_t)required + 1)
-    return mica__schema_fail(s, f->parts->at[0], "minProperties", MICA_E_UNSUPPORTED,
-                             "a grammar cannot tell repeated keys from new ones; name more keys in \"required\"");
+    return mica__schema_fail(
+        s, f->parts->at[0], "minProperties", MICA_E_UNSUPPORTED,
+        "a grammar cannot tell repeated keys from new ones, so the value may be at most %zu here; name "
+        "more keys in \"required\"",
+        required + 1);
   if (closed && f->most >= (int64_t)f->count) f->most = MICA__MOST_COUNT;
   const bool open = f->most == MICA__MOST_COUNT;
   const int64_t top = open ? (f->least > 1 ? f->least : 1) : f->most;

@@ -177,8 +177,10 @@ mica_status mica__render_call(mica__render *run, const mica__object *callee, con
   }
   case MICA__OBJECT_LOOP: {
     const mica__loop *loop = callee->as.other;
-    if (!loop->node->recursive || call->count != 1 || call->named)
-      return mica__fail(MICA_E_FORMAT, "loop() needs one argument, and its loop must be 'recursive'");
+    if (!loop->node->recursive)
+      return mica__fail(MICA_E_FORMAT, "loop() can be called only in a loop that is marked 'recursive'");
+    if (call->count != 1 || call->named)
+      return mica__fail(MICA_E_FORMAT, "loop() needs exactly one argument, without a name");
     return loop->recurse(run, loop, &call->items[0], result);
   }
   default: return mica__fail(MICA_E_FORMAT, "a value of type %s cannot be called", mica__object_type(callee));

@@ -39,7 +39,7 @@ mica_status mica__filter_trim(ARGUMENTS) {
   mica__object text, chars;
   const mica__object *set = call->bound[0] && call->bound[0]->kind != MICA__OBJECT_NONE ? call->bound[0] : NULL;
   MICA_TRY(mica__render_text(run, self, &text));
-  if (set) MICA_TRY(mica__argument_text(set, "what trim removes", &chars));
+  if (set) MICA_TRY(mica__argument_text(set, "the set of characters to trim", &chars));
   *result = mica__strip(&run->arena, &text, set, true, true);
   return MICA_OK;
 }
@@ -218,13 +218,15 @@ mica_status mica__filter_truncate(ARGUMENTS) {
   MICA_TRY(mica__render_text(run, self, &text));
   MICA_TRY(mica__argument_integer(call->bound[0], 255, &length));
   MICA_TRY(mica__argument_integer(call->bound[3], 5, &leeway));
-  if (call->bound[2]) MICA_TRY(mica__argument_text(call->bound[2], "what ends a text", &end));
+  if (call->bound[2]) MICA_TRY(mica__argument_text(call->bound[2], "the argument end of truncate", &end));
   const int64_t ends = (int64_t)mica__characters(end.as.text, end.count);
   if (length < ends)
-    return mica__fail(MICA_E_FORMAT, "the length of truncate is %lld, but its end has %lld characters",
-                      (long long)length, (long long)ends);
+    return mica__fail(
+        MICA_E_FORMAT,
+        "truncate: the length is %lld, but must be at least %lld, the number of characters of the argument end",
+        (long long)length, (long long)ends);
   if (leeway < 0)
-    return mica__fail(MICA_E_FORMAT, "the leeway of truncate is %lld, but must be 0 or above", (long long)leeway);
+    return mica__fail(MICA_E_FORMAT, "truncate: leeway is %lld, but must be 0 or above", (long long)leeway);
   *result = text;
   if ((int64_t)mica__characters(text.as.text, text.count) - length <= leeway) return MICA_OK;
   size_t bytes = mica__character_at(text.as.text, text.count, (size_t)(length - ends));
@@ -273,7 +275,7 @@ mica_status mica__filter_to_integer(ARGUMENTS) {
   const mica__object fallback = call->bound[0] ? *call->bound[0] : mica__object_integer(0);
   MICA_TRY(mica__argument_integer(call->bound[1], 10, &base));
   if (base < 0 || base == 1 || base > 36)
-    return mica__fail(MICA_E_FORMAT, "the base is %lld, but must be 0 or 2 to 36", (long long)base);
+    return mica__fail(MICA_E_FORMAT, "int: the base is %lld, but must be 0 or 2 to 36", (long long)base);
   if (self->kind == MICA__OBJECT_UNDEFINED) return mica__render_undefined(self);
   if (self->kind == MICA__OBJECT_BIG) return *result = *self, MICA_OK;
   if (self->kind == MICA__OBJECT_TEXT) {
@@ -315,7 +317,7 @@ mica_status mica__filter_round(ARGUMENTS) {
   if (!mica__object_is_number(self))
     return mica__fail(MICA_E_FORMAT, "a value of type %s cannot be rounded", mica__object_type(self));
   if (precision > 300 || precision < -300)
-    return mica__fail(MICA_E_FORMAT, "the precision is %lld digits, but must be -300 to 300", (long long)precision);
+    return mica__fail(MICA_E_FORMAT, "round: the precision is %lld, but must be -300 to 300", (long long)precision);
   const double x = mica__object_as_double(self), scale = pow(10, (double)precision);
   if (method && mica__object_equals_text(method, "ceil"))
     return *result = mica__object_float(ceil(x * scale) / scale), MICA_OK;
