@@ -161,6 +161,53 @@ static void check_tokenisers(void) {
   ck_assert_msg(strstr(mica_error_message(), "tokenizer.json"), "%s", mica_error_message());
 }
 
+/* Removes the name of the label from the config of the run. */
+static void forget_label(void) {
+  static const char is[] = "\"label_name\": [\"label\"],";
+  static char config[1 << 16];
+  FILE *file = fopen(files_path("run/config.json"), "rb");
+  ck_assert_ptr_nonnull(file);
+  config[fread(config, 1, sizeof config - 1, file)] = '\0';
+  fclose(file);
+  char *at = strstr(config, is);
+  ck_assert_msg(at != NULL, "%s", config);
+  memmove(at, at + strlen(is), strlen(at + strlen(is)) + 1);
+  files_write_text("run/config.json", config);
+}
+
+/* The texts are column "0", and the run does not know the name of its label. So a table without a header has texts but
+ * no answers. */
+START_TEST(answers_without_a_name_are_in_no_column) {
+  static const char texts[] =
+      "lunch home laterfree prize call nowlunch mum laterfree call winhome lunch okprize free now";
+  static const int64_t offsets[] = {0, 16, 35, 50, 63, 76, 90};
+  static const int32_t labels[] = {0, 1, 0, 1, 0, 1};
+  const mica_column_data columns[] = {
+      {.column = {"0", MICA_COLUMN_KIND_TEXT, MICA_U8, {1, {MICA_DYNAMIC}}, 0}, .data = texts, .offsets = offsets},
+      {.column = {"label", MICA_COLUMN_KIND_CLASS, MICA_I32, MICA_SCALAR, 2}, .data = labels}};
+  mica_dataset *dataset = NULL;
+  mica_setting all[SETTINGS + 1];
+  mica_run *run = NULL;
+  memcpy(all, settings, sizeof settings);
+  all[SETTINGS] = (mica_setting){"tokenizer", "byte"};
+  ck_ok(mica_dataset_create("texts", 6, columns, 2, &dataset));
+  const mica_run_config config = {
+      .task = "text", .dataset = dataset, .folder = folder, .settings = all, .setting_count = SETTINGS + 1};
+  ck_ok(mica_run_create(test_engine(), &config, &run));
+  ck_ok(mica_run_fit(run));
+  mica_run_destroy(run);
+  forget_label();
+  ck_ok(mica_run_open(test_engine(), folder, &run));
+  files_write_text("bare.csv", "free prize,1\nlunch later,2\n");
+  const char *path = files_path("bare.csv");
+  char *text = predict(run, &(mica_run_input){.files = &path, .file_count = 1});
+  ck_assert_msg(count_of(text, "\"line ") == 2 && !strstr(text, "truth"), "%s", text);
+  mica_free(text);
+  mica_run_destroy(run);
+  mica_dataset_destroy(dataset);
+}
+END_TEST
+
 START_TEST(messages_are_told_apart) {
   mica_metrics before, after;
   mica_run *run = train("bpe", true);
@@ -300,8 +347,8 @@ START_TEST(a_step_costs_launches_alone) {
 }
 END_TEST
 
-TESTS(DEVICE, begin, files_remove, messages_are_told_apart, tokenisers_are_chosen, widths_suit_the_heads,
-      a_step_costs_launches_alone)
+TESTS(DEVICE, begin, files_remove, answers_without_a_name_are_in_no_column, messages_are_told_apart,
+      tokenisers_are_chosen, widths_suit_the_heads, a_step_costs_launches_alone)
 
 #else
 

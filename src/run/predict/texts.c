@@ -142,9 +142,9 @@ typedef struct columns {
   bool header;
 } columns;
 
-/* The number in a name that consists only of a column number; SIZE_MAX for other names. */
+/* The number in a name that consists only of a column number; SIZE_MAX for other names, and for "". */
 static size_t position_of(const char *name) {
-  return name[strspn(name, "0123456789")] ? SIZE_MAX : (size_t)strtoul(name, NULL, 10);
+  return !*name || name[strspn(name, "0123456789")] ? SIZE_MAX : (size_t)strtoul(name, NULL, 10);
 }
 
 /* Finds the columns by the names in the first record, or by number if the run's table had no names. False if there is
@@ -164,8 +164,9 @@ static bool find_columns(const mica_run *run, const mica__records *r, const char
   c->header = false;
   c->text = position_of(text);
   for (size_t k = 0; k < answers; k++) {
-    c->answers[k] = position_of(mica__truth_name(run, k));
-    there = there && c->answers[k] < r->count;
+    const char *name = mica__truth_name(run, k);
+    c->answers[k] = position_of(name);
+    there = there && (!*name || c->answers[k] < r->count);
   }
   return c->text < r->count && there;
 }
