@@ -430,7 +430,8 @@ static mica_status check(const mica_transport *t, const mica_communicator_config
         "mica_communicator_create: the rank is %d, but must be at least 0 and less than the number of ranks, %d",
         (int)t->rank, (int)t->ranks);
   if (c && !(c->timeout >= 0))
-    return mica__fail(MICA_E_INVALID, "mica_communicator_create: the timeout must be 0 or above");
+    return mica__fail(MICA_E_INVALID, "mica_communicator_create: the timeout is %g s, but must be 0 or above",
+                      c->timeout);
   return MICA_OK;
 }
 

@@ -79,9 +79,11 @@ mica_status mica_communicator_group(mica_communicator *whole, const int32_t *ran
         "mica_communicator_group: the communicator must use a mica_transport and must not be a group itself");
   for (int32_t k = 0; k < count; k++) {
     if (ranks[k] < 0 || ranks[k] >= whole->ranks || (k && ranks[k] <= ranks[k - 1]))
-      return mica__fail(MICA_E_INVALID,
-                        "mica_communicator_group: ranks must rise, and each must be at least 0 and less than %d",
-                        (int)whole->ranks);
+      return mica__fail(
+          MICA_E_INVALID,
+          "mica_communicator_group: ranks[%d] is %d, but ranks must rise, and each must be at least 0 and "
+          "less than %d",
+          (int)k, (int)ranks[k], (int)whole->ranks);
     if (ranks[k] == whole->rank) own = k;
   }
   if (own < 0)

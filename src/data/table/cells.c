@@ -4,6 +4,7 @@
 #include "data/table/table.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,13 +53,16 @@ static mica_status fail_name(const mica__field *field, const mica__records *r) {
 }
 
 mica_status mica__field_class(const mica__field *field, const mica__records *r, int32_t *class_index) {
+  char what[120];
   double value = 0;
   *class_index = -1;
   if (field->open && mica__field_lacks(field, r->cells[field->at])) return MICA_OK;
   if (field->numbered) {
     if (!mica__cell_number(r->cells[field->at], &value) || value != floor(value) || value < 0 ||
-        value >= (double)field->limit)
-      return fail_cell(field, r, "is not the number of a class" OR_REGRESS);
+        value >= (double)field->limit) {
+      snprintf(what, sizeof what, "is not a class, a whole number from 0 to %d" OR_REGRESS, (int)field->limit - 1);
+      return fail_cell(field, r, what);
+    }
     *class_index = (int32_t)value;
     return MICA_OK;
   }

@@ -53,7 +53,11 @@ void mica__records_rewind(mica__records *r) {
 
 static mica_status check_text(const mica__records *r, size_t from) {
   if (r->filled == from || !memchr(r->window + from, '\0', r->filled - from)) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s is neither a text nor a file of another known kind", r->name);
+  return mica__fail(
+      MICA_E_FORMAT,
+      "%s holds a zero byte, so it is not a text, and its format is not known; if it is a text in UTF-16, "
+      "save it as UTF-8",
+      r->name);
 }
 
 /* Moves the window on, keeping bytes that are not read yet, and fills it. */
@@ -67,8 +71,9 @@ static mica_status fill_window(mica__records *r) {
     const size_t capacity = r->capacity ? r->capacity * 2 : FIRST_WINDOW;
     char *grown = capacity <= MAX_WINDOW ? realloc(r->window, capacity) : NULL;
     if (!grown && capacity > MAX_WINDOW)
-      return mica__fail(MICA_E_FORMAT, "%s line %zu: a record of more than %zu bytes, or a quote that is not closed",
-                        r->name, r->next_line, MAX_WINDOW);
+      return mica__fail(MICA_E_FORMAT,
+                        "%s line %zu: the record has more than %zu bytes, or a quote in it is not closed", r->name,
+                        r->next_line, MAX_WINDOW);
     if (!grown) return mica__fail_nomem(r->name);
     r->window = grown;
     r->capacity = capacity;

@@ -173,7 +173,8 @@ static mica_status read_whole(void *user, uint64_t sample, void *data, size_t by
   const size_t wanted = (size_t)mica__window_voxels(&all) * (mask ? 1 : sizeof(float) * (size_t)e->header.channels);
   if (bytes != wanted)
     return mica__fail(MICA_E_FORMAT,
-                      "%s differs in size from the first volume, which only the task segment_volumes supports",
+                      "%s differs in size from the first volume; only the task segment_volumes takes volumes of "
+                      "different sizes",
                       e->path);
   return mask ? read_classes(v, e, &all, data) : read_values(v, e, &all, data);
 }
@@ -263,7 +264,8 @@ static mica_status look_at(mica__volumes *v, size_t i, mica__mask_census *census
 static mica_status find_classes_of_values(mica__volumes *v) {
   const mica__mask_table *t = &v->table;
   for (int32_t c = 0; c < t->classes; c++)
-    if (t->values[c] > 255) return mica__fail(MICA_E_INVALID, "mask-values of volumes must be numbers from 0 to 255");
+    if (t->values[c] > 255)
+      return mica__fail(MICA_E_INVALID, "mask-values of volumes must be numbers from 0 to 255, not colours");
   for (int k = 0; k < 256; k++) {
     uint8_t value = (uint8_t)k, known = 255;
     const mica__image one = {1, 1, 1, &value};
