@@ -289,7 +289,7 @@ static mica_status start(link *l) {
   l->starts = began;
   if (level < MPI_THREAD_SERIALIZED)
     return mica__fail(MICA_E_UNSUPPORTED,
-                      "mica_communicator_mpi: MPI runs below the thread level MPI_THREAD_SERIALIZED, which is needed");
+                      "mica_communicator_mpi: MPI must run at the thread level MPI_THREAD_SERIALIZED or above");
   MICA_TRY(copy_world(l));
   MPI_Comm_set_errhandler(l->comm, MPI_ERRORS_RETURN);
   MPI_Comm_rank(l->comm, &l->rank);

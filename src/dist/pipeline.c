@@ -172,7 +172,8 @@ static mica_status check(const mica_pipeline_config *c) {
   if (o->clip_norm != 0 || o->loss_scale != 0 || o->communicator)
     return mica__fail(
         MICA_E_UNSUPPORTED,
-        "clip_norm, loss_scale and communicator need the gradients of all stages; leave them out in a pipeline");
+        "the optimizer's clip_norm, loss_scale and communicator need the gradients of all stages; leave them out in a "
+        "pipeline");
   for (int32_t k = 0; c->cuts && k < m->ranks; k++)
     if (c->cuts[0] != 0 || c->cuts[k + 1] <= c->cuts[k] || c->cuts[m->ranks] != c->chain.layers)
       return mica__fail(MICA_E_INVALID, "a pipeline's cuts must rise from 0 to its %d layers", (int)c->chain.layers);

@@ -175,7 +175,9 @@ static mica_status wait_for_sends(mica_stage *s) {
 static mica_status send(mica_stage *s, direction *d, const mica_tensor *tensor, int32_t stage) {
   message *m = &d->messages[d->sent++ % IN_FLIGHT];
   mica_communicator *c = s->config.communicator;
-  if (!tensor) return mica__fail(MICA_E_STATE, "a stage's forward or backward pass returned no output to send");
+  if (!tensor)
+    return mica__fail(MICA_E_STATE, "the %s pass of stage %d of a pipeline returned no output to send",
+                      d == &s->gradients ? "backward" : "forward", (int)s->stage);
   const size_t bytes = mica_tensor_bytes(tensor);
   MICA_TRY(wait_for(s, m));
   MICA_TRY(make_room(m, bytes));
@@ -204,12 +206,15 @@ static mica_status pass_forward(mica_stage *s, int32_t m) {
 }
 
 static mica_status pass_backward(mica_stage *s, int32_t m) {
+  char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
   const mica_tensor *dx = NULL;
   s->stats.backwards++;
   if (!is_last(s)) {
     MICA_TRY(receive(s, s->gradients.channel, s->stage + 1, s->config.y, &s->dy));
     if (!mica_shape_equal(mica_tensor_shape(s->dy), s->sent[m % s->slots]))
-      return mica__fail(MICA_E_STATE, "the gradient of a micro-batch must have the same shape as its values");
+      return mica__fail(
+          MICA_E_STATE, "the gradient of a micro-batch has the shape %s, but its values have the shape %s",
+          mica_shape_format(mica_tensor_shape(s->dy), is), mica_shape_format(s->sent[m % s->slots], want));
   }
   MICA_TRY(s->config.backward(s->config.user, m, s->inputs[m % s->slots], is_last(s) ? NULL : s->dy, &dx));
   return is_first(s) ? MICA_OK : send(s, &s->gradients, dx, s->stage - 1);

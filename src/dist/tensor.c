@@ -120,9 +120,13 @@ mica_value mica_parallel_attention(mica_parallel *p, mica_nn *nn, const char *na
   const mica_shape shape = mica_value_shape(x);
   mica_value parts[3];
   if (is_missing(p, nn, "parallel_attention", x) || is_uneven(p, nn, name, "heads", heads)) return (mica_value){0};
-  if (shape.rank != 3 || shape.dim[2] < 1 || shape.dim[2] % heads)
-    return mica_graph_fail(x.graph, MICA_E_SHAPE,
-                           "parallel_attention: x must be (B, T, C), with C known and a multiple of heads");
+  if (shape.rank != 3 || shape.dim[2] < 1 || shape.dim[2] % heads) {
+    char is[MICA_SHAPE_TEXT], text[MICA_SHAPE_TEXT + 128];
+    snprintf(text, sizeof text,
+             "parallel_attention: x is %s, but must be (B, T, C), with C known and a multiple of heads (%lld)",
+             mica_shape_format(shape, is), (long long)heads);
+    return mica_graph_fail(x.graph, MICA_E_SHAPE, text);
+  }
   const int64_t channels = shape.dim[2], own = heads / p->communicator->ranks, size = channels / heads;
   mica_nn_push(nn, name);
   mica_value entered = mica_parallel_enter(x, p->communicator, p->channel++);

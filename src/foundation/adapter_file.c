@@ -171,7 +171,7 @@ static mica_status floats_of(const mica__adapter_source *source, const mica_weig
       entry->dtype == MICA_F32 || entry->dtype == MICA_F16 || entry->dtype == MICA_BF16 || entry->dtype == MICA_F64;
   if (entry->block == MICA_BLOCK_NONE && !floating)
     return mica__fail(MICA_E_FORMAT,
-                      "%s: the tensor \"%.200s\" has the type %s, but must be f32, f16, bf16, f64 or blocks",
+                      "%s: the tensor \"%.200s\" has the type %s, but must be f32, f16, bf16, f64 or quantised",
                       source->path, entry->name, entry->type ? entry->type : "?");
   MICA_TRY(mica_shape_count(entry->shape, &count));
   *values = malloc((size_t)count * sizeof **values + 1);

@@ -50,7 +50,8 @@ static mica_status check_kind(const char *path, const cJSON *root) {
     return mica__fail(MICA_E_UNSUPPORTED, "%s: adapters of the kind %.60s are not supported; Mica reads LORA", path,
                       type->valuestring);
   if (bias && !(cJSON_IsString(bias) && !strcmp(bias->valuestring, "none")))
-    return mica__fail(MICA_E_UNSUPPORTED, "%s: trained biases (\"bias\" is not \"none\") are not supported", path);
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "%s: adapters with trained biases are not supported; \"bias\" must be \"none\"", path);
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)
     if (!is_empty(cJSON_GetObjectItemCaseSensitive(root, others[i].key)))
       return mica__fail(MICA_E_UNSUPPORTED, "%s: %s (\"%s\") are not supported", path, others[i].what, others[i].key);
@@ -58,8 +59,8 @@ static mica_status check_kind(const char *path, const cJSON *root) {
     if (!strncmp(init->valuestring, base_changers[i], strlen(base_changers[i])))
       return mica__fail(
           MICA_E_UNSUPPORTED,
-          "%s: the adapter is for changed weights of the base (\"init_lora_weights\": \"%.60s\"); convert "
-          "it to a plain LoRA with peft",
+          "%s: the adapter belongs to a base model with changed weights (\"init_lora_weights\": \"%.60s\"); convert "
+          "the adapter to a plain LoRA with peft",
           path, init->valuestring);
   return MICA_OK;
 }
@@ -117,7 +118,8 @@ static size_t module_length(const char *name, int k) {
 
 static mica_status fail_tensor(const char *path, const char *name) {
   if (strstr(name, "lora_magnitude_vector"))
-    return mica__fail(MICA_E_UNSUPPORTED, "%s: \"%.200s\" is of a DoRA adapter, which is not supported", path, name);
+    return mica__fail(MICA_E_UNSUPPORTED, "%s: \"%.200s\" belongs to a DoRA adapter; DoRA is not supported", path,
+                      name);
   if (strstr(name, "lora_embedding_"))
     return mica__fail(MICA_E_UNSUPPORTED, "%s: adapters of embeddings (\"%.200s\") are not supported", path, name);
   return mica__fail(MICA_E_FORMAT, "%s: \"%.200s\" is not a tensor of a LoRA adapter", path, name);

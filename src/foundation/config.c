@@ -43,8 +43,8 @@ static mica_status read_patches(const mica__config_source *f, mica_foundation_in
   const int64_t side = i->picture / i->patch;
   if (side == 0 || side * side >= MOST)
     return mica__fail(MICA_E_FORMAT,
-                      "%s: pictures of %" PRId64 " pixels per side must have at least one patch of %" PRId64
-                      " pixels per side, and fewer than 2^24",
+                      "%s: a picture of %" PRId64 " pixels per side must hold 1 to 2^24 - 1 patches of %" PRId64
+                      " pixels per side",
                       f->path, i->picture, i->patch);
   if (i->patch > MOST / i->patch || i->patch * i->patch > MOST / i->channels)
     return mica__fail(MICA_E_FORMAT,
@@ -418,8 +418,9 @@ static mica_status read_sound(const mica__config_source *f, const mica__family *
   MICA_TRY(mica__config_flag(f, "tie_word_embeddings", "", true, &i->tied));
   MICA_TRY(mica__config_flag(f, "scale_embedding", "", false, &scaled));
   if (!i->tied)
-    return mica__fail(MICA_E_FORMAT, "%s: the output layer must use the embeddings: tie_word_embeddings is false",
-                      f->path);
+    return mica__fail(
+        MICA_E_FORMAT,
+        "%s: tie_word_embeddings is false, but must be true, because the output layer uses the embeddings", f->path);
   if (scaled) i->embed_scale = sqrt((double)i->width);
   i->causal = true;
   i->sound = &second->info;
