@@ -44,7 +44,7 @@ static const cli_option options[] = {
     CLI_ROW("directory", struct values, directory, .value = "DIR",
             .help = "cache folder (default: as for MICA_CACHE_DIR)"),
     CLI_ROW("file", struct values, file, .value = "FILE",
-            .help = "bundle: file of compiled kernels, written by MICA_BUNDLE_OUT"),
+            .help = "bundle: file of compiled kernels, as MICA_BUNDLE_OUT writes it"),
     CLI_ROW("json", struct values, json, .help = "write the result as JSON"),
     {0},
 };

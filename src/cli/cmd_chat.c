@@ -17,7 +17,7 @@ struct values {
 };
 
 static const cli_option options[] = {
-    CLI_ROW("MODEL", struct values, model, .role = CLI_OPERAND, .help = "published model: its folder or GGUF file"),
+    CLI_ROW("MODEL", struct values, model, .role = CLI_OPERAND, .help = "folder or GGUF file of a published model"),
     CLI_ROW("adapter", struct values, adapter, .value = "PATH",
             .help = "low-rank adapter to apply, as a PEFT folder or a GGUF file"),
     CLI_ROW("system", struct values, system, .value = "TEXT", .blank = true,

@@ -29,7 +29,8 @@ static const cli_choice poolings[] = {
 static const cli_option options[] = {
     CLI_ROW("TEXT", struct values, texts, .role = CLI_OPTIONAL_OPERAND,
             .help = "texts, or picture files, to embed (default: lines of --data)"),
-    CLI_ROW("model", struct values, model, .value = "MODEL", .help = "published model: its folder or GGUF file"),
+    CLI_ROW("model", struct values, model, .value = "MODEL",
+            .help = "folder or GGUF file of a published model (required)"),
     CLI_ROW("data", struct values, data, .value = "FILE",
             .help =
                 "file whose lines are texts or names of picture files, or a folder of pictures; - for standard input"),

@@ -16,7 +16,7 @@ struct values {
 
 static const cli_option options[] = {
     CLI_ROW("model", struct values, model, .value = "MODEL",
-            .help = "folder of a run, or a published language model: its folder or GGUF file"),
+            .help = "folder of a run, or folder or GGUF file of a published language model (required)"),
     CLI_ROW("adapter", struct values, adapter, .value = "PATH",
             .help = "published models: low-rank adapter, as a PEFT folder or a GGUF file"),
     CLI_ROW("data", struct values, data, .value = "DATA",

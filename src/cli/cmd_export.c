@@ -12,7 +12,7 @@ struct values {
 
 static const cli_option options[] = {
     CLI_ROW("RUN", struct values, run, .role = CLI_OPERAND, .help = "folder of the run"),
-    CLI_ROW("onnx", struct values, onnx, .value = "FILE", .help = "ONNX file to write"),
+    CLI_ROW("onnx", struct values, onnx, .value = "FILE", .help = "ONNX file to write (required)"),
     CLI_ROW("opset", struct values, opset, .value = "N", .help = "ONNX operator set, 17 to 23 (default 17)"),
     CLI_ROW("force", struct values, force, .help = "overwrite an existing file"),
     CLI_DEVICE_ROW(struct values),

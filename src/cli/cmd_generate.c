@@ -16,11 +16,11 @@ struct values {
 
 static const cli_option options[] = {
     CLI_ROW("model", struct values, model, .value = "MODEL",
-            .help = "folder of a language run, or a published model: its folder or GGUF file"),
+            .help = "folder of a language run, or folder or GGUF file of a published model (required)"),
     CLI_ROW("adapter", struct values, adapter, .value = "PATH",
             .help = "published models: low-rank adapter, as a PEFT folder or a GGUF file"),
     CLI_ROW("prompt", struct values, prompts, .value = "TEXT",
-            .help = "text to continue; repeat it for several texts at once"),
+            .help = "text to continue; repeat it for several texts at once (required)"),
     CLI_ROW("length", struct values, length, .value = "N", .help = "tokens to generate per prompt (default 200)"),
     CLI_ROW("temperature", struct values, temperature, .value = "T",
             .help = "sampling temperature; 0: always the likeliest token (default: 1, or 0.8 for a published model)"),

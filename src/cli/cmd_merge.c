@@ -9,7 +9,7 @@ struct values {
 };
 
 static const cli_option options[] = {
-    CLI_ROW("MODEL", struct values, model, .role = CLI_OPERAND, .help = "published model: its folder or GGUF file"),
+    CLI_ROW("MODEL", struct values, model, .role = CLI_OPERAND, .help = "folder or GGUF file of a published model"),
     CLI_ROW("ADAPTER", struct values, adapter, .role = CLI_OPERAND,
             .help = "low-rank adapter of the model, as a PEFT folder or a GGUF file"),
     CLI_ROW("OUT", struct values, to, .role = CLI_OPERAND, .help = "file to write, NAME.gguf, or new folder"),

@@ -35,12 +35,12 @@ static const cli_option options[] = {
             .help = "pictures, recordings, volumes, folders of them, a table, an array (.npy) or texts; - for standard "
                     "input"),
     CLI_ROW("model", struct values, model, .value = "RUN",
-            .help = "folder of a run or of a published classifier, or a model written by mica export"),
+            .help = "folder of a run or of a published classifier, or a model written by mica export (required)"),
     CLI_ROW("text", struct values, text, .value = "TEXT", .help = "text to predict for, instead of INPUT",
             .blank = true),
     CLI_ROW("data", struct values, data, .value = "DATA", .help = "data whose test part to predict, instead of INPUT"),
     CLI_ROW("count", struct values, count, .value = "N",
-            .help = "number of samples of DATA, or of pictures to draw (default: 10, or with --data and --csv all)"),
+            .help = "number of samples of --data, or of pictures to draw (default: 10, or all samples with --csv)"),
     CLI_ROW("class", struct values, of_class, .value = "NAME",
             .help = "diffuse: draw pictures of this class (default: the classes in turn)"),
     CLI_ROW("seed", struct values, seed, .value = "N", .help = "diffuse: seed of the noise (default 0)"),
@@ -61,7 +61,8 @@ static const cli_option options[] = {
             .help = "with --track: write boxes with ids in the format of MOTChallenge: "
                     "frame,id,left,top,width,height,score,-1,-1,-1"),
     CLI_ROW("beam", struct values, search.beam, .value = "N",
-            .help = "beam width (default: 1 for translate, the run's for speech)"),
+            .help = "translate and speech: beam width (default: 1 for translate; for speech the run's, or 16 with "
+                    "--text-model)"),
     CLI_ROW("length-penalty", struct values, length_penalty, .value = "A",
             .help = "translate: divide the log probability of a translation by tokens^A (default: the run's)"),
     CLI_SEARCH_ROWS(struct values),
@@ -71,7 +72,7 @@ static const cli_option options[] = {
     CLI_ROW("out", struct values, out, .value = "DIR",
             .help = "folder for predicted pictures and masks; or NAME.png for all of them in a grid; or NAME.nii or "
                     "NAME.nii.gz for the mask of one volume (default MODEL/predictions)"),
-    CLI_ROW("pictures", struct values, pictures, .help = "show pictures in the terminal"),
+    CLI_ROW("pictures", struct values, pictures, .help = "show predicted pictures in the terminal"),
     CLI_ROW("precision", struct values, precision, .value = "TYPE", .help = CLI_PRECISION_HELP),
     CLI_DEVICE_ROW(struct values),
     CLI_ROW("json", struct values, json, .help = "write a JSON object: task and predictions"),

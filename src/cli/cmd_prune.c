@@ -28,7 +28,7 @@ static const cli_option options[] = {
         "masks", struct values, masks, .value = "SHARE",
         .help =
             "instead of channels: set this share of each layer's weights to 0, the smallest first, without training"),
-    CLI_ROW("out", struct values, out, .value = "DIR", .help = "folder to write"),
+    CLI_ROW("out", struct values, out, .value = "DIR", .help = "folder to write (required)"),
     CLI_ROW("json", struct values, json, .help = "print a JSON object as the last line: task and metrics"),
     CLI_ROW("quiet", struct values, quiet, .help = "print errors only"),
     CLI_DEVICE_ROW(struct values),

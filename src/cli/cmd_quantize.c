@@ -22,12 +22,13 @@ static const char *method_at(size_t i) { return mica_calibration_method_name(i);
 
 static const cli_option options[] = {
     CLI_ROW("RUN", struct values, run, .role = CLI_OPERAND,
-            .help = "folder of a run, an ONNX model, or a published model: its folder or GGUF file"),
+            .help = "folder of a run, ONNX model, or folder or GGUF file of a published model"),
     CLI_ROW("data", struct values, data, .value = "DATA",
-            .help =
-                "calibration data; its training part is used (default: the run's; ONNX: also a folder of INPUT.npy)"),
+            .help = "calibration data (the training part is used); for ONNX also a folder with a file INPUT.npy per "
+                    "input (default: the run's data)"),
     CLI_ROW("out", struct values, out, .value = "DIR",
-            .help = "folder to write; for an ONNX model a file NAME.onnx, for a published model NAME.gguf"),
+            .help =
+                "folder to write, or file NAME.onnx for an ONNX model, or NAME.gguf for a published model (required)"),
     CLI_ROW("type", struct values, type, .value = "TYPE",
             .help = "published model: type of matrices, as in q4_k (default: q8_0, or q4_k with --bits 4)"),
     CLI_ROW("bits", struct values, bits, .value = "8|4",
@@ -44,9 +45,11 @@ static const cli_option options[] = {
     CLI_ROW("keep", struct values, keep, .value = "PATTERN",
             .help = "keep the layers whose names match in floating point, as in \"head.*\""),
     CLI_ROW("mean", struct values, mean, .value = "LIST",
-            .help = "ONNX: subtract these means from the data, one per channel (default: the model's metadata, or 0)"),
+            .help = "ONNX: means to subtract from the data, one per channel; needs --deviation (default: the model's "
+                    "metadata, or 0)"),
     CLI_ROW("deviation", struct values, deviation, .value = "LIST",
-            .help = "ONNX: then divide by these, one per channel (default: the model's metadata, or 1)"),
+            .help = "ONNX: standard deviations to divide the data by, after --mean; needs --mean (default: the model's "
+                    "metadata, or 1)"),
     CLI_ROW("equalize", struct values, equalize, .help = "first equalise the ranges of channels in consecutive layers"),
     CLI_ROW("no-correction", struct values, no_correction,
             .help = "do not correct biases for the mean shift that rounding causes"),

@@ -14,7 +14,7 @@ struct values {
 };
 
 static const cli_option options[] = {
-    CLI_ROW("model", struct values, model, .value = "DIR", .help = "folder of a recommend run"),
+    CLI_ROW("model", struct values, model, .value = "DIR", .help = "folder of a recommend run (required)"),
     CLI_ROW("user", struct values, user, .value = "ID", .help = "id of a user in the training data"),
     CLI_ROW("rate", struct values, rated, .value = "ITEM=RATING",
             .help = "a new user's rating of an item; repeat it for several items"),

@@ -35,10 +35,10 @@ static const cli_choice poolings[] = {
 };
 
 static const cli_option options[] = {
-    CLI_ROW("MODEL", struct values, model, .role = CLI_OPERAND, .help = "published model: its folder or GGUF file"),
+    CLI_ROW("MODEL", struct values, model, .role = CLI_OPERAND, .help = "folder or GGUF file of a published model"),
     CLI_ROW("host", struct values, host, .value = "ADDRESS",
-            .help = "address to listen at (default 127.0.0.1: only this machine)"),
-    CLI_ROW("port", struct values, port, .value = "N", .help = "port to listen at; 0: a free one (default 8080)"),
+            .help = "address to listen on (default 127.0.0.1, for requests from this machine only)"),
+    CLI_ROW("port", struct values, port, .value = "N", .help = "port to listen on; 0: a free one (default 8080)"),
     CLI_ROW("api-key-file", struct values, key_file, .value = "FILE",
             .help = "file with a key per line; each request needs one of them"),
     CLI_ROW("open", struct values, open,

@@ -22,7 +22,7 @@ struct values {
 
 static const cli_option options[] = {
     CLI_ROW("FILE", struct values, files, .role = CLI_OPTIONAL_OPERAND,
-            .help = "files to sign or check, or folders, for all files in them except hidden ones"),
+            .help = "files or folders to sign or check; hidden files in folders are left out"),
     CLI_ROW("key", struct values, key, .value = "KEY",
             .help = "file of the secret key, or with --check the public key or its file"),
     CLI_ROW("check", struct values, check, .help = "check the signatures of files instead of signing"),

@@ -17,7 +17,7 @@ struct values {
 
 static const cli_option options[] = {
     CLI_ROW("model", struct values, model, .value = "DIR",
-            .help = "folder of a speak run, or a voice of Piper (.onnx)"),
+            .help = "folder of a speak run, or a voice of Piper (.onnx) (required)"),
     CLI_ROW("text", struct values, text, .value = "TEXT", .help = "text to speak"),
     CLI_ROW("phonemes", struct values, phonemes, .value = "TEXT",
             .help = "Piper: phonemes to speak, instead of a text"),

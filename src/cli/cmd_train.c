@@ -30,9 +30,10 @@ struct values {
 
 static const cli_option options[] = {
     CLI_ROW("data", struct values, data, .value = "DATA",
-            .help = "training data: file, folder or the name fashion-mnist; a layout above, IDX, CIFAR, npy or CSV"),
+            .help = "training data: file, folder or the name fashion-mnist; a layout above, IDX, CIFAR, npy or CSV "
+                    "(required, except with --resume)"),
     CLI_ROW("task", struct values, task, .value = "NAME", .names = mica_task_name,
-            .help = "task (default: inferred from the data)"),
+            .help = "task to train (default: inferred from the data)"),
     CLI_ROW("out", struct values, out, .value = "DIR", .help = "folder to write (default " DEFAULT_FOLDER ")"),
     CLI_ROW("resume", struct values, resume, .help = "continue the run in the folder of --out"),
     CLI_ROW("json", struct values, json, .help = "print a JSON object as the last line: task and metrics"),

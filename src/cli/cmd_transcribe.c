@@ -21,7 +21,8 @@ struct values {
 static const cli_option options[] = {
     CLI_ROW("FILE", struct values, inputs, .role = CLI_OPTIONAL_OPERAND,
             .help = "recordings of any length; - for standard input"),
-    CLI_ROW("model", struct values, model, .value = "DIR", .help = "folder of a speech run, or of a Whisper model"),
+    CLI_ROW("model", struct values, model, .value = "DIR",
+            .help = "folder of a speech run, or of a Whisper model (required)"),
     CLI_ROW("rate", struct values, rate, .value = "HZ",
             .help = "sample rate of raw standard input (default: the run's, or 16000 for Whisper)"),
     CLI_ROW("channels", struct values, channels, .value = "N", .help = "channels of raw standard input (default 1)"),

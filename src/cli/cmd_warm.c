@@ -25,8 +25,8 @@ static const cli_option options[] = {
     CLI_ROW("MODEL", struct values, model, .role = CLI_OPERAND,
             .help = "ONNX model, published model (folder or GGUF file), or folder of a run"),
     CLI_ROW("sample", struct values, sample, .value = "SAMPLE",
-            .help = "input to answer: a picture file for a published model; for a run any file that mica predict "
-                    "takes, or a text (language and speak: always a text)"),
+            .help = "input to answer: for a run any file that mica predict takes, or a text (language and speak: "
+                    "always a text); for a published model of pictures a picture file"),
     CLI_ROW("shape", struct values, shape, .value = "NAME=1x3x224x224",
             .help = "ONNX: shape of an input, or of several separated by commas (default: dimensions that the model "
                     "leaves open are 1)"),
