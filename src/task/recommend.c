@@ -163,10 +163,10 @@ static bool is_count(double number, double most) { return number >= 0 && number 
 static mica_status check_feature_numbers(const mica_run *run) {
   const mica__fact_numbers numbers = mica__recommend_facts_of(run).feature_numbers;
   for (size_t k = 0; k + 4 <= numbers.count; k += 4)
-    if (!is_count(numbers.list[k], 1 << 24) || !is_count(numbers.list[k + 1], 1 << 8))
-      return mica__fail(MICA_E_FORMAT,
-                        "\"feature_numbers\" holds the counts %g and %g, but they must be whole, from 0 to %d and %d",
-                        numbers.list[k], numbers.list[k + 1], 1 << 24, 1 << 8);
+    for (size_t i = 0; i < 2; i++)
+      if (!is_count(numbers.list[k + i], i ? 1 << 8 : 1 << 24))
+        return mica__fail(MICA_E_FORMAT, "\"feature_numbers\"[%zu] is %g, but must be a whole number from 0 to %d",
+                          k + i, numbers.list[k + i], i ? 1 << 8 : 1 << 24);
   return MICA_OK;
 }
 

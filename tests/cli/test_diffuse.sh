@@ -49,7 +49,7 @@ run predict --model "$work/run" --class 1 --count 2 --pictures --out "$work/show
 run predict --model "$work/run" --class 7
 ends 1 '' '*no class "7"; choose from 0, 1*'
 run predict --model "$work/run" --steps 21
-ends 1 '' '*21 steps of drawing are more than the 20 of training*'
+ends 1 '' '*the number of steps is 21, but may be at most 20*'
 run predict --model "$work/run" "$work/grid.png"
 ends 2 '' '*draws pictures and takes no inputs*'
 run predict --model "$work/run" --seed x

@@ -345,7 +345,7 @@ mkdir "$work/text"
 awk 'BEGIN { for (i = 0; i < 300; i++) print "the cat sat on the mat " i }' >"$work/input.txt"
 cp "$work/input.txt" "$work/text/a.txt"
 run train --data "$work/text" --out "$work/none"
-ends 1 '' '*text holds no train.txt: a folder of text holds train.txt, *'
+ends 1 '' '*text has no train.txt; give a file of text, or a folder with train.txt*'
 run train --data "$work/input.txt" --epochs 1 --width 16 --layers 1 --context 16 --contexts 32 --out "$work/said"
 ends 0 '*task      language*' ''
 

@@ -282,7 +282,7 @@ START_TEST(refuses) {
   run = begin(folder, "1", "velocity", false);
   const char *file = "x.png";
   refused(run, &(mica_run_input){.of_class = "2"}, MICA_E_NOT_FOUND, "no class \"2\"; choose from 0, 1");
-  refused(run, &(mica_run_input){.steps = 51}, MICA_E_INVALID, "51 steps of drawing");
+  refused(run, &(mica_run_input){.steps = 51}, MICA_E_INVALID, "the number of steps is 51");
   refused(run, &(mica_run_input){.files = &file, .file_count = 1}, MICA_E_INVALID, "takes no inputs");
   mica_run_destroy(run);
 }

@@ -67,8 +67,8 @@ static mica_status set_scale(mica_run *run) {
   for (int i = 0; i < 2; i++) {
     if (!*mica__common_typed(run, scale[i])) MICA_TRY(mica__common_set(run, scale[i], "0.5"));
     if (!mica__equal_values(mica__common_typed(run, scale[i]), "0.5"))
-      return mica__fail(MICA_E_INVALID, "the task diffuse scales pictures to -1 to 1; leave %s out",
-                        i ? "deviation" : "mean");
+      return mica__fail(MICA_E_INVALID, "the task diffuse scales pictures to -1 to 1 with %s 0.5, not %s; leave %s out",
+                        i ? "deviation" : "mean", mica__common_typed(run, scale[i]), i ? "deviation" : "mean");
   }
   return MICA_OK;
 }

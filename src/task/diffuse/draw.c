@@ -95,7 +95,8 @@ mica_status mica__diffuse_predict(mica_run *run, const mica_run_input *given, mi
                .guidance = mica__or_default(given->guidance, s.guidance)};
   uint8_t *pixels = NULL;
   if (r.steps > s.noise_steps)
-    return mica__fail(MICA_E_INVALID, "%lld steps of drawing are more than the %lld of training (noise-steps)",
+    return mica__fail(MICA_E_INVALID,
+                      "the number of steps is %lld, but may be at most %lld, the noise-steps of the run",
                       (long long)r.steps, (long long)s.noise_steps);
   int32_t *labels = (uint64_t)r.count <= SIZE_MAX / 8 ? calloc((size_t)r.count, sizeof *labels) : NULL;
   mica_status status = labels ? MICA_OK : mica__fail_nomem("pictures");

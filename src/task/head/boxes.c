@@ -47,7 +47,10 @@ static mica_status fits(const mica_run *run, const mica_dataset *data, const mic
   const size_t column = mica_dataset_column_index(data, label->name);
   mica_status status = mica__run_map_names(data, column, false, classes.list, classes.count, &map);
   if (status == MICA_OK && map)
-    status = mica__fail(MICA_E_FORMAT, "%s: the classes are in another order than the run's", mica_dataset_name(data));
+    status =
+        mica__fail(MICA_E_FORMAT,
+                   "%s: the classes are numbered differently from the run's; list the same classes in the same order",
+                   mica_dataset_name(data));
   free(map);
   return status;
 }

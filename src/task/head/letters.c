@@ -74,7 +74,7 @@ typedef struct scored {
 } scored;
 
 static mica_status download(mica_run *run, const mica_tensor *tensor, void **data, int64_t *columns) {
-  if (!tensor) return mica__fail(MICA_E_STATE, "a batch has no texts, or the network no scores");
+  if (!tensor) return mica__fail(MICA_E_STATE, "a batch has no texts, or the network no scores (an error in Mica)");
   if (columns) *columns = mica_tensor_shape(tensor).dim[1];
   if (!(*data = malloc(mica_tensor_bytes(tensor) + 1))) return mica__fail_nomem("texts");
   return mica_tensor_download(mica_engine_queue(run->engine), tensor, *data, mica_tensor_bytes(tensor));

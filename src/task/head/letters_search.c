@@ -33,7 +33,7 @@ mica_status mica__letters_set_search(mica_run *run, const mica_text_search *how)
   mica__letters_decoding made = {0};
   bool wanted = false;
   if (how->beam < 0)
-    return mica__fail(MICA_E_INVALID, "mica_run_search: the beam is %d, but must not be negative", (int)how->beam);
+    return mica__fail(MICA_E_INVALID, "mica_run_search: beam is %d, but must be 0 or above", (int)how->beam);
   if (!run->task_state) run->task_state = calloc(1, sizeof made);
   mica__letters_decoding *decoding = run->task_state;
   if (!decoding) return mica__fail_nomem("a run");

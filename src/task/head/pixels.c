@@ -90,7 +90,9 @@ mica_status mica__pixels_fits(const mica_run *run, const mica_dataset *data, con
                                &map));
   if (!map) return MICA_OK;
   free(map);
-  return mica__fail(MICA_E_FORMAT, "%s has the run's classes in another order", mica_dataset_name(data));
+  return mica__fail(MICA_E_FORMAT,
+                    "%s: the classes are numbered differently from the run's; list the same classes in the same order",
+                    mica_dataset_name(data));
 }
 
 /* --- the step --- */

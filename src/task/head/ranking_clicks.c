@@ -53,6 +53,14 @@ static mica_status add_batch(mica_run *run, const mica_batch *batch, const float
   return MICA_OK;
 }
 
+/* Reports which of the facts "popularity", "item_bias" and "user_bias", with these counts, is too short. */
+static mica_status fail_short(size_t item, const size_t counts[3]) {
+  static const char *const facts[] = {"popularity", "item_bias", "user_bias"};
+  const int i = item >= counts[0] ? 0 : item >= counts[1] ? 1 : 2;
+  return mica__fail(MICA_E_FORMAT, "the run is damaged: \"%s\" has %zu numbers, but must have one per %s", facts[i],
+                    counts[i], i < 2 ? "item" : "user");
+}
+
 /* Adds the AUC of three simple orders, which the network should beat: by how often an item occurs, by the item's share
  * of clicks, and by that share together with the user's share of clicks. All shares are from the training part. */
 static mica_status add_baselines(const mica_run *run, const collected *c, mica_metrics *m) {
@@ -64,9 +72,7 @@ static mica_status add_baselines(const mica_run *run, const collected *c, mica_m
   for (int which = 0; which < 3; which++) {
     for (size_t i = 0; i < c->count; i++) {
       const size_t item = (size_t)c->list[i].item, user = (size_t)c->list[i].user;
-      if (item >= counts[0] || item >= counts[1] || user >= counts[2])
-        return mica__fail(MICA_E_FORMAT,
-                          "the run is damaged: \"popularity\", \"item_bias\" or \"user_bias\" is too short");
+      if (item >= counts[0] || item >= counts[1] || user >= counts[2]) return fail_short(item, counts);
       const double score = which == 0 ? popularity[item] : items[item] + (which == 2 ? users[user] : 0);
       c->pairs[i] = (mica__clicked){(float)score, c->list[i].label};
     }

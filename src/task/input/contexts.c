@@ -63,10 +63,10 @@ static mica_status open_bytes(const mica_run *run, const char *path, const char 
 static mica_status missing(const char *path, mica_part part) {
   if (part == MICA_PART_TRAIN)
     return mica__fail(MICA_E_NOT_FOUND,
-                      "%s holds no train.txt: a folder of text holds train.txt, and may hold validation.txt (or "
-                      "val.txt) and test.txt; --data takes a single file too",
+                      "%s has no train.txt; give a file of text, or a folder with train.txt and, if you like, "
+                      "validation.txt (or val.txt) and test.txt",
                       path);
-  return mica__fail(MICA_E_NOT_FOUND, "%s has no part %s", path, mica_part_name(part));
+  return mica__fail(MICA_E_NOT_FOUND, "%s has no %s part", path, mica_part_name(part));
 }
 
 mica_status mica__contexts_open(const mica_run *run, const char *path, const mica_dataset_config *config,

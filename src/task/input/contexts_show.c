@@ -23,7 +23,8 @@ static mica_status infer(mica_run *run, const int32_t *tokens, int64_t count, in
   if (status == MICA_OK)
     status = mica_trainer_predict(run->trainer, &(mica_batch){.count = count, .tensors = &feed, .tensor_count = 1});
   const mica_tensor *result = status == MICA_OK ? mica_trainer_output(run->trainer, output) : NULL;
-  if (status == MICA_OK && !result) status = mica__fail(MICA_E_STATE, "the network has no output '%s'", output);
+  if (status == MICA_OK && !result)
+    status = mica__fail(MICA_E_STATE, "the network has no output '%s' (an error in Mica)", output);
   if (status == MICA_OK) status = mica_tensor_download(queue, result, values, mica_tensor_bytes(result));
   mica_tensor_destroy(tensor);
   return status;

@@ -99,7 +99,7 @@ mica_status mica__fuse_checks(const mica_run *run) {
   const mica__fact_texts names = facts.parts;
   size_t known = 0;
   if (facts.picture_mean.count && (!facts.picture.count || (double)facts.picture_mean.count != facts.picture.list[0]))
-    return mica__fail(MICA_E_FORMAT, "\"picture_mean\" does not have a number per channel");
+    return mica__fail(MICA_E_FORMAT, "\"picture_mean\" must have one number per channel");
   for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++) {
     if (!mica__fuse_has(run, p)) continue;
     known++;

@@ -98,7 +98,7 @@ mica_status mica__graph_visit(mica_run *run, const mica_run_input *given, mica__
   if (given->data) return mica__visit_data(run, given, visit_data, fn, user);
   if (given->text) return visit_lines(run, given->name ? given->name : "the text", given->text, fn, user);
   for (size_t i = 0; i < given->file_count; i++) MICA_TRY(visit_file(run, given->files[i], fn, user));
-  return given->file_count ? MICA_OK : mica__fail(MICA_E_INVALID, "there is nothing to predict from");
+  return given->file_count ? MICA_OK : mica__fail(MICA_E_INVALID, "give files, data or a text to predict from");
 }
 
 mica_status mica__graph_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user) {

@@ -17,7 +17,8 @@ static mica__holdout holdout_of(const mica_run *run) {
 
 static mica_status need_times(const mica_run *run, const mica__interactions *x, const char *path) {
   if (x->timed || holdout_of(run) != MICA__HOLDOUT_TIME) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s has no column of times, such as 'timestamp', to split by", path);
+  return mica__fail(MICA_E_FORMAT,
+                    "%s has no column of times, such as 'timestamp'; without one, choose another --split", path);
 }
 
 /* Reads the file, and splits it if it is the run's own. */

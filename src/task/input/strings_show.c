@@ -28,7 +28,8 @@ typedef struct drawing {
 static mica_status visit_drawn(mica_run *run, const mica__sample *sample, const float *outputs, void *user) {
   const drawing *d = user;
   const mica_tensor *picture = mica_trainer_output(run->trainer, MICA__PICTURE_OUTPUT);
-  if (!picture) return mica__fail(MICA_E_STATE, "the network has no output '%s'", MICA__PICTURE_OUTPUT);
+  if (!picture)
+    return mica__fail(MICA_E_STATE, "the network has no output '%s' (an error in Mica)", MICA__PICTURE_OUTPUT);
   const int64_t mels = mica_tensor_shape(picture).dim[1], row = mica_tensor_shape(picture).dim[2];
   const int64_t frames = mica__min(d->frames, row);
   float *spectra = malloc(mica_tensor_bytes(picture) + 1);

@@ -81,9 +81,10 @@ static mica_status prepare(mica_run *run) {
   MICA_TRY(mica__run_set_defaults(run));
   MICA_TRY(mica__task_check_network(run));
   if (strcmp(mica__common_settings_of(run).augment, "none") != 0)
-    return mica__fail(MICA_E_INVALID,
-                      "augment is for pictures; the task %s mirrors windows instead (setting keep-sides)",
-                      run->task->name);
+    return mica__fail(
+        MICA_E_INVALID,
+        "augment is for pictures; the task %s mirrors windows instead (setting keep-sides); leave augment out",
+        run->task->name);
   if (!run->parts->whole) return check_window(run);
   if (!has_volumes(run->parts->whole))
     return mica__fail(MICA_E_FORMAT, "%s: the task %s wants volumes and masks: .nii files in folders image and mask",
