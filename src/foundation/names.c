@@ -237,7 +237,10 @@ mica_status mica__names_check(const char *path, const mica__family *family, cons
   for (size_t t = 0; status == MICA_OK && t < count; t++) {
     const char *name = mica_weights_at(weights, t)->name;
     if (!c.seen[t] && !is_dropped(&c, name))
-      status = mica__fail(MICA_E_FORMAT, "%s: the family %s has no tensor \"%.200s\"", path, family->name, name);
+      status = mica__fail(MICA_E_FORMAT,
+                          "%s has the tensor \"%.200s\", but a model of the family %s with this configuration "
+                          "(layers: %" PRId64 ") has no such tensor",
+                          path, name, family->name, info->layers);
   }
   free(c.seen);
   return status;

@@ -67,7 +67,7 @@ static mica_status find_text(const mica_foundation *model, mica__text *path, cha
   mica__attempt_end();
   if (status == MICA_E_NOT_FOUND) return MICA_OK;
   if (apart && memchr(text, 0, bytes))
-    status = mica__fail(MICA_E_FORMAT, "%s has a byte 0 in it, which a template cannot have", path->data);
+    status = mica__fail(MICA_E_FORMAT, "%s holds a zero byte, but a template must be a text in UTF-8", path->data);
   else if (apart && !(*source = malloc(bytes + 1)))
     status = mica__fail_nomem(path->data);
   else if (apart)

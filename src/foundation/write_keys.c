@@ -53,7 +53,7 @@ static void write_sizes(writer *w) {
     integer(w, "expert_count", i->experts);
     integer(w, "expert_used_count", i->experts_used);
     integer(w, "expert_feed_forward_length", i->hidden);
-    if (!i->normalise_routes) refuse(w, "that probabilities of experts are not divided by their sum");
+    if (!i->normalise_routes) refuse(w, "the setting norm_topk_prob = false");
   }
   integer(w, "attention.head_count", i->heads);
   integer(w, "attention.head_count_kv", i->groups);
@@ -67,7 +67,12 @@ static void write_sizes(writer *w) {
   double length = (double)i->head_size;
   if (w->model->family->query_scale && i->layers == w->model->family->wide)
     length = (double)i->width / (double)i->heads;
-  if (fabs(i->score_scale * sqrt(length) - 1) > 1e-6) refuse(w, "by which factor attention scores are scaled");
+  if (fabs(i->score_scale * sqrt(length) - 1) > 1e-6) {
+    char what[120];
+    snprintf(what, sizeof what, "the scale %g of attention scores, only the usual scale, %g", i->score_scale,
+             1 / sqrt(length));
+    refuse(w, what);
+  }
 }
 
 static void write_windows(writer *w) {
@@ -94,7 +99,12 @@ static void check_no_rope(writer *w) {
   const mica_foundation_info *i = &w->model->info;
   const int64_t every = w->model->family->nope_every;
   for (int64_t l = 0; i->no_rope && l < i->layers; l++)
-    if (i->no_rope[l] != ((l + 1) % every == 0)) refuse(w, "which layers have no rotary positions");
+    if (i->no_rope[l] != ((l + 1) % every == 0)) {
+      char what[120];
+      snprintf(what, sizeof what, "other layers without rotary positions than every %" PRId64 "th (no_rope_layers)",
+               every);
+      refuse(w, what);
+    }
 }
 
 static void write_yarn(writer *w, const mica_foundation_rotary *r) {
@@ -102,7 +112,7 @@ static void write_yarn(writer *w, const mica_foundation_rotary *r) {
   /* No key says whether the range is rounded; readers decide it by the family. */
   const bool exact = w->model->family->clamp > 0;
   if (r->exact_range != exact)
-    refuse(w, exact ? "that the range of YaRN is rounded" : "that the range of YaRN is not rounded");
+    refuse(w, exact ? "the setting truncate = true of rope_scaling" : "the setting truncate = false of rope_scaling");
   if (w->status == MICA_OK) w->status = mica__rotary_scale(w->model, r, &factors, &scale);
   free(factors);
   real(w, "rope.scaling.yarn_beta_fast", r->beta_fast);

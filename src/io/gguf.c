@@ -77,16 +77,24 @@ static int64_t shard_number(const mica_gguf_value *value) {
   return integer && value->count ? mica_gguf_integer(value, 0) : -1;
 }
 
+static const char *format_number(int64_t number, char text[24]) {
+  if (number < 0) return "not an integer";
+  snprintf(text, 24, "%" PRId64, number);
+  return text;
+}
+
 static mica_status check_shard(const mica__gguf_part *part, int number, int count) {
   const mica_gguf_value *no = mica__gguf_part_find(part, "split.no"), *of = mica__gguf_part_find(part, "split.count");
   if (!no || !of)
     return mica__fail(MICA_E_FORMAT, "%s: its name says shard %d of %d, but it lacks the key split.no or split.count",
                       part->path, number, count);
   if (shard_number(no) == number - 1 && shard_number(of) == count) return MICA_OK;
+  char no_text[24], of_text[24];
   return mica__fail(MICA_E_FORMAT,
-                    "%s: its name says shard %d of %d, but its keys split.no and split.count are %" PRId64
-                    " (from 0) and %" PRId64 " (-1: not an integer)",
-                    part->path, number, count, shard_number(no), shard_number(of));
+                    "%s: its name says shard %d of %d, so its key split.no must be %d and split.count %d, but they are "
+                    "%s and %s",
+                    part->path, number, count, number - 1, count, format_number(shard_number(no), no_text),
+                    format_number(shard_number(of), of_text));
 }
 
 static mica_status add_shards(mica_gguf *file, const char *path, size_t stem, int count) {
@@ -126,7 +134,7 @@ static mica_status open_files(mica_gguf *file, const char *path) {
   const int64_t no = mica_gguf_integer(mica__gguf_part_find(&file->parts[0], "split.no"), 0);
   return mica__fail(MICA_E_FORMAT,
                     "%s is shard %" PRId64 " of %" PRId64 ", but its name does not end in -%05" PRId64 "-of-%05" PRId64
-                    ".gguf; name all shards so",
+                    ".gguf; rename all shards in this way",
                     path, no + 1, mica_gguf_integer(of, 0), no + 1, mica_gguf_integer(of, 0));
 }
 
