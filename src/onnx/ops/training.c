@@ -14,11 +14,10 @@ static bool begin(mica__lowering *l, const mica__onnx_node *node, int32_t kinds,
   s->count = mica__lower_operand(l, node, 1);
   s->tensors = (node->input_count - 2) / kinds;
   if (s->rate.graph && s->count.graph && s->tensors >= 1 && (node->input_count - 2) % kinds == 0) return true;
-  mica__lower_fail(
-      l, node, MICA_E_FORMAT,
-      "the node has %d operands, but must have 2, the rate and the count, and %d more per tensor, for at least one "
-      "tensor",
-      (int)node->input_count, (int)kinds);
+  mica__lower_fail(l, node, MICA_E_FORMAT,
+                   "the node has %d inputs, but must have 2 (the rate and the count) and %d more per tensor, with at "
+                   "least one tensor",
+                   (int)node->input_count, (int)kinds);
   return false;
 }
 

@@ -47,7 +47,7 @@ static bool is_bounded(mica__lowering *l, const mica__onnx_node *node, const mic
     int64_t span = 0;
     if (w->extent[i] > INT32_MAX || w->size[i] > INT32_MAX) {
       mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                       "windows of %lld on an axis of %lld elements are too large; the limit is 2^31 - 1",
+                       "the window has %lld elements along an axis of %lld, but both must be at most 2^31 - 1",
                        (long long)w->size[i], (long long)w->extent[i]);
       return false;
     }
@@ -62,12 +62,12 @@ bool mica__lower_window(mica__lowering *l, const mica__onnx_node *node, mica_val
   if (!x.graph) return false;
   if (w->rank < 1 || w->rank > MICA__WINDOW_AXES) {
     mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                     "x has rank %d, but must have 3 to 5: batch, channels and one to three spatial axes",
+                     "the input has rank %d, but must have 3 to 5: batch, channels and one to three spatial axes",
                      (int)w->rank + 2);
     return false;
   }
   if (filter.graph && mica_value_shape(filter).rank != w->rank + 2) {
-    mica__lower_fail(l, node, MICA_E_SHAPE, "the weights have rank %d and x has rank %d; both must be the same",
+    mica__lower_fail(l, node, MICA_E_SHAPE, "the weights have rank %d, but must have %d, the rank of the input",
                      (int)mica_value_shape(filter).rank, (int)w->rank + 2);
     return false;
   }
@@ -82,9 +82,8 @@ bool mica__lower_window(mica__lowering *l, const mica__onnx_node *node, mica_val
   if (!per_axis(l, node, "strides", w->rank, 1, 1, w->stride)) return false;
   if (!per_axis(l, node, "dilations", w->rank, 1, 1, w->dilation) || !is_bounded(l, node, w)) return false;
   if (padded && pads.count != 2 * w->rank) {
-    mica__lower_fail(l, node, MICA_E_SHAPE,
-                     "pads has %lld numbers, but must have two per spatial axis, and there are %d spatial axes",
-                     (long long)pads.count, (int)w->rank);
+    mica__lower_fail(l, node, MICA_E_SHAPE, "pads has %lld numbers, but must have %d, two for each of %d spatial axes",
+                     (long long)pads.count, (int)(2 * w->rank), (int)w->rank);
     return false;
   }
   for (int32_t i = 0; padded && automatic == 0 && i < w->rank; i++) {

@@ -42,8 +42,10 @@ MICA__WRITE(max_pool) {
                  mica__node_list(node, "pad_end")[i], mica__node_list(node, "dilation")[i]};
     check_window(w, id, &windows[i]);
     if (w->needed[id]) mica__write_fail(w, id, "the positions of maxima cannot be expressed in ONNX");
-    if (mica__node_list(node, "outputs")[i] > 0 || ceil_mode[i] != ceil_mode[0])
-      mica__write_fail(w, id, "adaptive windows, and a ceil_mode that differs by axis, cannot be expressed in ONNX");
+    if (mica__node_list(node, "outputs")[i] > 0)
+      mica__write_fail(w, id, "adaptive windows cannot be expressed in ONNX");
+    if (ceil_mode[i] != ceil_mode[0])
+      mica__write_fail(w, id, "a ceil_mode that differs by axis cannot be expressed in ONNX");
   }
   mica__write_node(w, "MaxPool", mica__write_own(w, id), MICA__OPERANDS(mica__write_operand(w, node->inputs[0])));
   write_windows(w, windows, n, true, ceil_mode[0] != 0);

@@ -130,6 +130,7 @@ static mica_status infer_attention(const mica__type *in, int32_t count, void *at
 }
 
 static mica_status check_gradient(const mica__type *in, const mica__attention_attrs *attrs) {
+  static const char *const names[] = {"dy", "y", "logsum"};
   char text[MICA__TYPE_TEXT], must[MICA_SHAPE_TEXT];
   MICA_TRY(check_common(in, attrs, true));
   const mica__attention_sizes s = mica__attention_sizes_of(in);
@@ -138,7 +139,7 @@ static mica_status check_gradient(const mica__type *in, const mica__attention_at
   for (int32_t i = 0; i < 3; i++)
     for (int32_t k = 0; k < want[i].rank; k++)
       if (in[3 + i].shape.rank != want[i].rank || !agree(in[3 + i].shape.dim[k], want[i].dim[k]))
-        return mica__fail(MICA_E_SHAPE, "operand %d is %s, but must be %s to fit q, k and v", (int)(3 + i),
+        return mica__fail(MICA_E_SHAPE, "%s is %s, but must be %s to fit q, k and v", names[i],
                           mica__type_format(in[3 + i], text), mica_shape_format(want[i], must));
   return MICA_OK;
 }

@@ -75,6 +75,7 @@ static bool is_vector(const mica__decode_attrs *attrs, const mica__type *inputs,
 static mica_status check_caches(const mica__decode_attrs *attrs, const mica__type *inputs, const sizes *s) {
   const mica__type cache = inputs[K_CACHE];
   const bool steps = has_steps(attrs);
+  char text[2][MICA_SHAPE_TEXT];
   if (steps && (cache.dtype != MICA_I8 || inputs[K_STEP].dtype != MICA_F16 || inputs[V_STEP].dtype != MICA_F16))
     return mica__fail(MICA_E_DTYPE, "the caches are %s and their scales %s and %s, but must be i8 with scales of f16",
                       mica_dtype_name(cache.dtype), mica_dtype_name(inputs[K_STEP].dtype),
@@ -85,32 +86,60 @@ static mica_status check_caches(const mica__decode_attrs *attrs, const mica__typ
       cache.shape.dim[0] % attrs->length != 0 || !mica_shape_equal(cache.shape, inputs[V_CACHE].shape))
     return mica__fail(
         MICA_E_SHAPE,
-        "the caches of k and v must both be (sequences * %lld, %lld): length, at least 1, and heads times size",
-        (long long)attrs->length, (long long)(s->g * s->d));
+        "the caches are %s and %s, but both must be (sequences * length, %lld), where length is %lld and must be at "
+        "least 1",
+        mica_shape_format(cache.shape, text[0]), mica_shape_format(inputs[V_CACHE].shape, text[1]),
+        (long long)(s->g * s->d), (long long)attrs->length);
   const mica_shape step = MICA_SHAPE(cache.shape.dim[0], s->g * (s->d / mica__decode_block(s->d)));
   if (steps && (!mica_shape_equal(inputs[K_STEP].shape, step) || !mica_shape_equal(inputs[V_STEP].shape, step)))
-    return mica__fail(MICA_E_SHAPE, "the scales of both caches must be (%lld, %lld): rows, and heads times blocks",
-                      (long long)step.dim[0], (long long)step.dim[1]);
+    return mica__fail(MICA_E_SHAPE, "the scales of the caches are %s and %s, but both must be (%lld, %lld)",
+                      mica_shape_format(inputs[K_STEP].shape, text[0]),
+                      mica_shape_format(inputs[V_STEP].shape, text[1]), (long long)step.dim[0], (long long)step.dim[1]);
+  return MICA_OK;
+}
+
+static const char *const operand_names[OPERANDS] = {
+    "k_cache", "v_cache", "k_cache's scale", "v_cache's scale", "q",       "k",    "v",
+    "offset",  "slots",   "frequencies",     "q_scale",         "k_scale", "sinks"};
+
+static mica_status check_vectors(const mica__decode_attrs *attrs, const mica__type *inputs, const sizes *s) {
+  const struct {
+    int32_t operand;
+    int64_t count;
+  } vectors[] = {{OFFSET, s->b}, {SLOTS, s->b}, {Q_SCALE, s->d}, {K_SCALE, s->d}, {SINKS, s->h}};
+  char text[MICA_SHAPE_TEXT];
+  for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
+    if (!is_vector(attrs, inputs, vectors[i].operand, vectors[i].count))
+      return mica__fail(
+          MICA_E_SHAPE, "%s is %s, but must be (%lld); -1 means not known", operand_names[vectors[i].operand],
+          mica_shape_format(shape_of(attrs, inputs, vectors[i].operand), text), (long long)vectors[i].count);
+  if (!is_vector(attrs, inputs, FREQUENCIES, s->pairs) || 2 * s->pairs > s->d)
+    return mica__fail(MICA_E_SHAPE, "frequencies is %s, but must be a vector of at most %lld elements",
+                      mica_shape_format(shape_of(attrs, inputs, FREQUENCIES), text), (long long)(s->d / 2));
+  if ((input_of(attrs, Q_SCALE) < 0) != (input_of(attrs, K_SCALE) < 0))
+    return mica__fail(MICA_E_SHAPE, "only one of q_scale and k_scale is given; give both or neither");
   return MICA_OK;
 }
 
 static mica_status infer_decode(const mica__type *inputs, int32_t count, void *attributes, mica__type *out) {
   const mica__decode_attrs *attrs = attributes;
   const int64_t steps = INT64_C(1) << K_STEP | INT64_C(1) << V_STEP, needed = ((INT64_C(1) << SLOTS) - 1) & ~steps;
-  if ((attrs->present & needed) != needed || ((attrs->present & steps) && (attrs->present & steps) != steps))
-    return mica__fail(
-        MICA_E_INVALID,
-        "an operand is missing: both caches, q, k, v and offset are needed, and scales for both caches or for neither");
+  char text[2][MICA_SHAPE_TEXT];
+  if ((attrs->present & needed) != needed)
+    return mica__fail(MICA_E_INVALID, "a cache, q, k, v or offset is missing; all of them are needed");
+  if ((attrs->present & steps) && (attrs->present & steps) != steps)
+    return mica__fail(MICA_E_INVALID, "only one cache has scales; give scales for both caches or for neither");
   for (int32_t k = Q; k < OPERANDS; k++) {
     const int32_t i = input_of(attrs, k);
     if (i >= 0 && i < count && inputs[i].dtype != MICA_F32 && inputs[i].dtype != MICA_I32)
-      return mica__fail(MICA_E_DTYPE, "operand %d is %s, but must be f32 or i32", (int)k,
+      return mica__fail(MICA_E_DTYPE, "%s is %s, but must be f32 or i32", operand_names[k],
                         mica_dtype_name(inputs[i].dtype));
   }
   for (int32_t k = Q; k <= V; k++) {
     const mica_shape shape = shape_of(attrs, inputs, k);
     if (shape.rank != 4 || shape.dim[1] != 1 || shape.dim[2] < 1 || shape.dim[3] < 1)
-      return mica__fail(MICA_E_SHAPE, "q, k and v must be (B, 1, heads, D), with heads and D known");
+      return mica__fail(MICA_E_SHAPE, "%s is %s, but must be (batch, 1, heads, size) with known heads and size",
+                        operand_names[k], mica_shape_format(shape, text[0]));
   }
   const sizes s = sizes_of(attrs, inputs);
   const mica_shape k = shape_of(attrs, inputs, K);
@@ -119,18 +148,17 @@ static mica_status infer_decode(const mica__type *inputs, int32_t count, void *a
   if (!same)
     return mica__fail(
         MICA_E_SHAPE,
-        "k and v must have the same shape, q's batch and D (at most %d), and heads that divide q's (%lld)",
-        MICA__DECODE_MOST_SIZE, (long long)s.h);
+        "q is (%lld, 1, %lld, %lld), k %s and v %s, but k and v must be (batch, 1, G, size) with the batch and size of "
+        "q, where G divides the heads of q and the size is at most %d",
+        (long long)s.b, (long long)s.h, (long long)s.d, mica_shape_format(k, text[0]),
+        mica_shape_format(shape_of(attrs, inputs, V), text[1]), MICA__DECODE_MOST_SIZE);
   MICA_TRY(check_caches(attrs, inputs, &s));
-  const bool norms = (input_of(attrs, Q_SCALE) < 0) == (input_of(attrs, K_SCALE) < 0);
-  if (!norms || !is_vector(attrs, inputs, OFFSET, s.b) || !is_vector(attrs, inputs, SLOTS, s.b) ||
-      !is_vector(attrs, inputs, FREQUENCIES, s.pairs) || 2 * s.pairs > s.d || !is_vector(attrs, inputs, Q_SCALE, s.d) ||
-      !is_vector(attrs, inputs, K_SCALE, s.d) || !is_vector(attrs, inputs, SINKS, s.h))
-    return mica__fail(MICA_E_SHAPE, "offset and slots must be (B), frequencies at most (D / 2), q_scale and k_scale "
-                                    "both (D) or both absent, sinks (H)");
-  if (attrs->window < 0 || !isfinite(attrs->scale) || !isfinite(attrs->soft_cap) || attrs->soft_cap < 0)
-    return mica__fail(MICA_E_INVALID,
-                      "window and soft_cap must not be negative, and scale and soft_cap must be finite");
+  MICA_TRY(check_vectors(attrs, inputs, &s));
+  if (attrs->window < 0)
+    return mica__fail(MICA_E_INVALID, "window is %lld, but must not be negative", (long long)attrs->window);
+  if (!isfinite(attrs->scale)) return mica__fail(MICA_E_INVALID, "scale is %g, but must be finite", attrs->scale);
+  if (!isfinite(attrs->soft_cap) || attrs->soft_cap < 0)
+    return mica__fail(MICA_E_INVALID, "soft_cap is %g, but must be finite and not negative", attrs->soft_cap);
   for (int32_t r = 0; r < result_y(attrs); r++) out[r] = inputs[r];
   out[result_y(attrs)] = (mica__type){MICA_F32, shape_of(attrs, inputs, Q)};
   return MICA_OK;
@@ -139,7 +167,8 @@ static mica_status infer_decode(const mica__type *inputs, int32_t count, void *a
 /* Only attention_decode_q8 takes scales. */
 static mica_status infer_plain(const mica__type *inputs, int32_t count, void *attributes, mica__type *out) {
   if (has_steps(attributes))
-    return mica__fail(MICA_E_INVALID, "scales of caches are given, but only attention_decode_q8 takes them");
+    return mica__fail(MICA_E_INVALID,
+                      "the caches have scales, but attention_decode does not support scales; use attention_decode_q8");
   return infer_decode(inputs, count, attributes, out);
 }
 

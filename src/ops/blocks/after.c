@@ -37,22 +37,26 @@ static sizes sizes_of(mica_shape x, mica_shape w) {
   return s;
 }
 
-static mica_status check_count(const mica__type *type, int64_t count) {
+static mica_status check_count(const char *name, const mica__type *type, int64_t count) {
   int64_t own = 0;
+  char text[MICA__TYPE_TEXT];
   MICA_TRY(mica_shape_count(type->shape, &own));
   return type->dtype == MICA_F32 && own == count
              ? MICA_OK
-             : mica__fail(MICA_E_SHAPE, "the scale, bias or addend must be f32 with %lld elements", (long long)count);
+             : mica__fail(MICA_E_SHAPE, "the %s is %s, but must be f32 with %lld elements", name,
+                          mica__type_format(*type, text), (long long)count);
 }
 
 static mica_status infer_after(const mica__type *inputs, int32_t input_count, void *attributes, mica__type *out) {
   const mica__block_after_attrs *attrs = attributes;
   const mica_shape x = inputs[X].shape;
   int64_t count = 0;
+  char text[2][MICA_SHAPE_TEXT];
   if (inputs[X].dtype != MICA_F32)
     return mica__fail(MICA_E_DTYPE, "x is %s, but must be f32", mica_dtype_name(inputs[X].dtype));
   if (x.rank < 2 || !mica__shape_is_known(x) || inputs[W].shape.rank != 2)
-    return mica__fail(MICA_E_SHAPE, "x must have rows of known size, and w must be a matrix of blocks");
+    return mica__fail(MICA_E_SHAPE, "x is %s and w is %s, but x must have known rows, and w must be a matrix of blocks",
+                      mica_shape_format(x, text[0]), mica_shape_format(inputs[W].shape, text[1]));
   if (!mica_block_bytes((mica_block)attrs->block))
     return mica__fail(MICA_E_INVALID, "%d is not a block type", (int)attrs->block);
   MICA_TRY(mica__unblock_check(&(mica__unblock_attrs){attrs->block, x.dim[x.rank - 1], MICA_F32}, &inputs[W]));
@@ -60,16 +64,18 @@ static mica_status infer_after(const mica__type *inputs, int32_t input_count, vo
   if (s.m > MICA__BLOCK_MOST_ROWS || s.n % MICA__BLOCK_STRIP != 0)
     return mica__fail(
         MICA_E_SHAPE,
-        "the result has %lld rows of %lld elements, but must have at most %d rows, of a multiple of %d elements",
+        "the result has %lld rows of %lld elements, but must have at most %d rows, and their length must be a multiple "
+        "of %d",
         (long long)s.m, (long long)s.n, MICA__BLOCK_MOST_ROWS, MICA__BLOCK_STRIP);
-  MICA_TRY(check_count(&inputs[SCALE], s.n));
-  MICA_TRY(check_count(&inputs[ADDEND], s.m * s.n));
+  MICA_TRY(check_count("scale", &inputs[SCALE], s.n));
+  MICA_TRY(check_count("addend", &inputs[ADDEND], s.m * s.n));
   if (attrs->bias && (attrs->bias < OPERANDS || attrs->bias >= input_count))
-    return mica__fail(MICA_E_INVALID, "there is no operand %d for the bias", (int)attrs->bias);
-  if (attrs->bias) MICA_TRY(check_count(&inputs[attrs->bias], s.n));
+    return mica__fail(MICA_E_INVALID, "the bias is operand %d, but the op has no such operand for a bias",
+                      (int)attrs->bias);
+  if (attrs->bias) MICA_TRY(check_count("bias", &inputs[attrs->bias], s.n));
   MICA_TRY(mica_shape_count(attrs->shape, &count));
   if (count != s.m * s.n)
-    return mica__fail(MICA_E_SHAPE, "the result has %lld elements, but must have %lld", (long long)count,
+    return mica__fail(MICA_E_SHAPE, "the attribute shape has %lld elements, but the result has %lld", (long long)count,
                       (long long)(s.m * s.n));
   *out = (mica__type){MICA_F32, attrs->shape};
   return MICA_OK;

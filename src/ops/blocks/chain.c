@@ -41,23 +41,27 @@ static sizes sizes_of(mica_shape x, mica_shape gate, mica_shape down) {
   return s;
 }
 
-static mica_status check_matrix(const mica__type *w, mica_block type, int64_t rows, int64_t columns) {
+static mica_status check_matrix(const char *name, const mica__type *w, mica_block type, int64_t rows, int64_t columns) {
+  char text[MICA_SHAPE_TEXT];
   if (w->shape.rank != 2 || w->shape.dim[0] != rows)
-    return mica__fail(MICA_E_SHAPE,
-                      "gate, up, down and out must be matrices that fit each other; one of them must have %lld rows",
-                      (long long)rows);
+    return mica__fail(MICA_E_SHAPE, "%s is %s, but must be a matrix of %lld rows", name,
+                      mica_shape_format(w->shape, text), (long long)rows);
   return mica__unblock_check(&(mica__unblock_attrs){type, columns, MICA_F32}, w);
 }
 
 /* Checks an optional operand of `count` f32 elements. */
-static mica_status check_addend(const mica__type *inputs, int32_t input_count, int64_t at, int64_t count) {
+static mica_status check_addend(const char *name, const mica__type *inputs, int32_t input_count, int64_t at,
+                                int64_t count) {
   int64_t own = 0;
+  char text[MICA__TYPE_TEXT];
   if (at == 0) return MICA_OK;
-  if (at < OPERANDS || at >= input_count) return mica__fail(MICA_E_INVALID, "there is no operand %d", (int)at);
+  if (at < OPERANDS || at >= input_count)
+    return mica__fail(MICA_E_INVALID, "%s is operand %d, but the op has no such operand for it", name, (int)at);
   MICA_TRY(mica_shape_count(inputs[at].shape, &own));
   return inputs[at].dtype == MICA_F32 && own == count
              ? MICA_OK
-             : mica__fail(MICA_E_SHAPE, "operand %d must be f32 with %lld elements", (int)at, (long long)count);
+             : mica__fail(MICA_E_SHAPE, "%s is %s, but must be f32 with %lld elements", name,
+                          mica__type_format(inputs[at], text), (long long)count);
 }
 
 static mica_status infer_chain(const mica__type *inputs, int32_t input_count, void *attributes, mica__type *out) {
@@ -65,32 +69,39 @@ static mica_status infer_chain(const mica__type *inputs, int32_t input_count, vo
   const mica_block type = (mica_block)attrs->block;
   const mica_shape x = inputs[X].shape;
   int64_t count = 0;
+  char text[3][MICA_SHAPE_TEXT];
   if (inputs[X].dtype != MICA_F32)
     return mica__fail(MICA_E_DTYPE, "x is %s, but must be f32", mica_dtype_name(inputs[X].dtype));
   if (x.rank < 2 || !mica__shape_is_known(x) || inputs[GATE].shape.rank != 2 || inputs[DOWN].shape.rank != 2)
-    return mica__fail(MICA_E_SHAPE, "x must have rows of known size, and gate and down must be matrices of blocks");
-  if (!mica_block_bytes(type) || !mica__activation_op((mica_activation)attrs->activation))
-    return mica__fail(MICA_E_INVALID, "the block type or the activation does not exist");
+    return mica__fail(
+        MICA_E_SHAPE,
+        "x is %s, gate %s and down %s, but x must have known rows, and gate and down must be matrices of blocks",
+        mica_shape_format(x, text[0]), mica_shape_format(inputs[GATE].shape, text[1]),
+        mica_shape_format(inputs[DOWN].shape, text[2]));
+  if (!mica_block_bytes(type)) return mica__fail(MICA_E_INVALID, "%d is not a block type", (int)type);
+  if (!mica__activation_op((mica_activation)attrs->activation))
+    return mica__fail(MICA_E_INVALID, "%d is not an activation", (int)attrs->activation);
   const sizes s = sizes_of(x, inputs[GATE].shape, inputs[DOWN].shape);
   if (s.m > MICA__BLOCK_MOST_ROWS)
     return mica__fail(MICA_E_SHAPE, "x has %lld rows, but must have at most %d", (long long)s.m, MICA__BLOCK_MOST_ROWS);
-  MICA_TRY(check_matrix(&inputs[GATE], type, s.hidden, s.width));
-  MICA_TRY(check_matrix(&inputs[UP], type, s.hidden, s.width));
-  MICA_TRY(check_matrix(&inputs[DOWN], type, s.width, s.hidden));
+  MICA_TRY(check_matrix("gate", &inputs[GATE], type, s.hidden, s.width));
+  MICA_TRY(check_matrix("up", &inputs[UP], type, s.hidden, s.width));
+  MICA_TRY(check_matrix("down", &inputs[DOWN], type, s.width, s.hidden));
   if (attrs->out < 0 || attrs->out >= input_count)
-    return mica__fail(MICA_E_INVALID, "there is no operand %d", (int)attrs->out);
+    return mica__fail(MICA_E_INVALID, "out is operand %d, but the op has only %d operands", (int)attrs->out,
+                      (int)input_count);
   if (attrs->out)
-    MICA_TRY(check_matrix(&inputs[attrs->out], type, s.width, s.k));
+    MICA_TRY(check_matrix("out", &inputs[attrs->out], type, s.width, s.k));
   else if (s.k != s.width)
-    return mica__fail(MICA_E_SHAPE, "rows of x have %lld elements, but must have %lld", (long long)s.k,
-                      (long long)s.width);
-  MICA_TRY(check_addend(inputs, input_count, attrs->out_bias, s.width));
-  MICA_TRY(check_addend(inputs, input_count, attrs->out_addend, s.m * s.width));
-  MICA_TRY(check_addend(inputs, input_count, attrs->bias, s.width));
+    return mica__fail(MICA_E_SHAPE, "rows of x have %lld elements, but must have %lld, the number of rows of down",
+                      (long long)s.k, (long long)s.width);
+  MICA_TRY(check_addend("out_bias", inputs, input_count, attrs->out_bias, s.width));
+  MICA_TRY(check_addend("out_addend", inputs, input_count, attrs->out_addend, s.m * s.width));
+  MICA_TRY(check_addend("bias", inputs, input_count, attrs->bias, s.width));
   MICA_TRY(mica__block_norm_check(inputs, input_count, attributes, s.width));
   MICA_TRY(mica_shape_count(attrs->shape, &count));
   if (count != s.m * s.width)
-    return mica__fail(MICA_E_SHAPE, "the result has %lld elements, but must have %lld", (long long)count,
+    return mica__fail(MICA_E_SHAPE, "the attribute shape has %lld elements, but the result has %lld", (long long)count,
                       (long long)(s.m * s.width));
   *out = (mica__type){MICA_F32, attrs->shape};
   return MICA_OK;

@@ -24,16 +24,18 @@ static int64_t rows_of(mica_shape x) {
 static mica_status infer_feed(const mica__type *inputs, int32_t input_count, void *attributes, mica__type *out) {
   const mica__block_feed_attrs *attrs = attributes;
   const mica_shape x = inputs[X].shape;
+  char text[2][MICA__TYPE_TEXT];
   if (inputs[X].dtype != MICA_F32)
     return mica__fail(MICA_E_DTYPE, "x is %s, but must be f32", mica_dtype_name(inputs[X].dtype));
-  if (x.rank < 2 || !mica__shape_is_known(x) || inputs[GATE].shape.rank != 2 || inputs[UP].dtype != MICA_U8 ||
-      !mica_shape_equal(inputs[GATE].shape, inputs[UP].shape) || rows_of(x) > MICA__BLOCK_MOST_ROWS)
-    return mica__fail(
-        MICA_E_SHAPE,
-        "x must have at most %d rows of known size, and gate and up must be matrices of blocks of the same shape",
-        MICA__BLOCK_MOST_ROWS);
+  if (x.rank < 2 || !mica__shape_is_known(x) || rows_of(x) > MICA__BLOCK_MOST_ROWS)
+    return mica__fail(MICA_E_SHAPE, "x is %s, but must have known rows, at most %d of them",
+                      mica_shape_format(x, text[0]), MICA__BLOCK_MOST_ROWS);
+  if (inputs[GATE].shape.rank != 2 || inputs[UP].dtype != MICA_U8 ||
+      !mica_shape_equal(inputs[GATE].shape, inputs[UP].shape))
+    return mica__fail(MICA_E_SHAPE, "gate is %s and up is %s, but both must be u8 matrices of blocks of the same shape",
+                      mica__type_format(inputs[GATE], text[0]), mica__type_format(inputs[UP], text[1]));
   if (!mica__activation_op((mica_activation)attrs->activation))
-    return mica__fail(MICA_E_INVALID, "the activation does not exist");
+    return mica__fail(MICA_E_INVALID, "%d is not an activation", (int)attrs->activation);
   MICA_TRY(mica__unblock_check(&(mica__unblock_attrs){attrs->block, x.dim[x.rank - 1], MICA_F32}, &inputs[GATE]));
   MICA_TRY(mica__block_norm_check(inputs, input_count, attributes, x.dim[x.rank - 1]));
   *out = inputs[X];

@@ -74,7 +74,8 @@ mica_status mica__gemm_run_blocks(const mica__exec *exec, const mica_gemm_config
                            .recorded = mica__queue_records(exec->queue),
                            .held = exec->held};
   if (k == 0)
-    return mica__fail(MICA_E_SHAPE, "the rows of a product with weights in blocks must have elements, but have none");
+    return mica__fail(MICA_E_SHAPE,
+                      "the rows of a product with weights in blocks have 0 elements, but must have at least 1");
   mica__gemm_key(&gemm, key);
   return mica__choose_and_launch(exec->queue, impls, &gemm, key);
 }

@@ -158,8 +158,8 @@ mica_status mica__block_norm_check(const mica__type *inputs, int32_t count, cons
     if (operands[i] == 0) continue;
     const mica_shape shape = operands[i] > 0 && operands[i] < count ? inputs[operands[i]].shape : MICA_SCALAR;
     if (shape.rank != 1 || shape.dim[0] != k)
-      return mica__fail(MICA_E_SHAPE, "operand %d, the norm's scale or shift, must have %lld elements",
-                        (int)operands[i], (long long)k);
+      return mica__fail(MICA_E_SHAPE, "the norm's %s must be a vector of %lld elements, but operand %d is not",
+                        i ? "shift" : "scale", (long long)k, (int)operands[i]);
   }
   return MICA_OK;
 }

@@ -32,10 +32,13 @@ static sizes sizes_of(const mica__block_product_attrs *attrs, mica_shape x, mica
 static mica_status infer_product(const mica__type *inputs, int32_t input_count, void *attributes, mica__type *out) {
   const mica__block_product_attrs *attrs = attributes;
   const mica_shape x = inputs[X].shape, w = inputs[W].shape;
+  char text[2][MICA_SHAPE_TEXT];
   if (inputs[X].dtype != MICA_F32)
     return mica__fail(MICA_E_DTYPE, "x is %s, but must be f32", mica_dtype_name(inputs[X].dtype));
   if (x.rank < 2 || w.rank != 2 || !mica__shape_is_known(x) || !mica__shape_is_known(w))
-    return mica__fail(MICA_E_SHAPE, "x must have rows, and w must be a matrix of blocks, both of known size");
+    return mica__fail(MICA_E_SHAPE,
+                      "x is %s and w is %s, but x must have known rows, and w must be a matrix of blocks of known size",
+                      mica_shape_format(x, text[0]), mica_shape_format(w, text[1]));
   if (!mica_block_bytes((mica_block)attrs->block))
     return mica__fail(MICA_E_INVALID, "%d is not a block type", (int)attrs->block);
   const sizes s = sizes_of(attrs, x, w);

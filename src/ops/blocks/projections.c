@@ -31,7 +31,10 @@ static mica_status infer_projections(const mica__type *inputs, int32_t input_cou
   const mica_shape x = inputs[X].shape;
   if (inputs[X].dtype != MICA_F32)
     return mica__fail(MICA_E_DTYPE, "x is %s, but must be f32", mica_dtype_name(inputs[X].dtype));
-  if (x.rank != 2 || x.dim[1] < 1) return mica__fail(MICA_E_SHAPE, "x must be (m, k), with k known and at least 1");
+  char text[MICA_SHAPE_TEXT];
+  if (x.rank != 2 || x.dim[1] < 1)
+    return mica__fail(MICA_E_SHAPE, "x is %s, but must be (m, k) with a known k of at least 1",
+                      mica_shape_format(x, text));
   for (int32_t i = 0; i < COUNT; i++) {
     const mica_shape w = inputs[W + i].shape;
     MICA_TRY(mica__unblock_check(&(mica__unblock_attrs){type_of(attrs, i), x.dim[1], MICA_F32}, &inputs[W + i]));

@@ -62,8 +62,8 @@ static mica_status infer_block_rows(const mica__type *inputs, int32_t input_coun
     return mica__fail(MICA_E_SHAPE, "blocks are %s, but a table of rows must have two dimensions",
                       mica_shape_format(table, text));
   if (ids.rank >= MICA_MAX_RANK)
-    return mica__fail(MICA_E_SHAPE, "rows by ids %s would have more than %d dimensions", mica_shape_format(ids, text),
-                      MICA_MAX_RANK);
+    return mica__fail(MICA_E_SHAPE, "ids are %s, so the result would have more than %d dimensions, the limit",
+                      mica_shape_format(ids, text), MICA_MAX_RANK);
   *out = (mica__type){attrs->to, ids};
   out->shape.dim[out->shape.rank++] = attrs->columns;
   return MICA_OK;

@@ -38,7 +38,8 @@ static mica_status infer_nms(const mica__type *inputs, int32_t input_count, void
   bool fits = rows.rank >= 2 && rows.dim[rows.rank - 1] == 4;
   rows.rank -= fits;
   if (!fits || !same_rows(rows, scores) || (input_count > 2 && !same_rows(rows, inputs[2].shape)))
-    return mica__fail(MICA_E_SHAPE, "boxes %s must be (..., n, 4), scores %s and classes (..., n)",
+    return mica__fail(MICA_E_SHAPE,
+                      "boxes are %s and scores %s, but boxes must be (..., n, 4), and scores and classes (..., n)",
                       mica_shape_format(inputs[0].shape, tb), mica_shape_format(scores, ts));
   if (how->most < 0)
     return mica__fail(MICA_E_SHAPE, "the number of boxes to keep is %lld, but must not be negative",

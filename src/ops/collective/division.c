@@ -19,12 +19,12 @@ mica_status mica__division_check(const mica__division *d, mica_shape part, int32
     good = d->sections[s] > 0 && d->sections[s] % ranks == 0 && d->sections[s] / ranks <= left;
     left -= good ? d->sections[s] / ranks : 0;
   }
-  return good && !left
-             ? MICA_OK
-             : mica__fail(MICA_E_FORMAT,
-                          "a divided tensor must have at most %d sections, each above 0 and a multiple of the "
-                          "number of ranks (%d), which together fill the divided axis",
-                          MICA__DIVISION_SECTIONS, (int)ranks);
+  return good && !left ? MICA_OK
+                       : mica__fail(MICA_E_FORMAT,
+                                    "a tensor cannot be divided between %d ranks as stated: it must have at most %d "
+                                    "sections, each a positive multiple of the number of ranks, and together they must "
+                                    "fill the divided axis",
+                                    (int)ranks, MICA__DIVISION_SECTIONS);
 }
 
 void mica__division_copy(const mica__division *d, mica_shape part, size_t size, int32_t ranks, int32_t rank,
