@@ -44,12 +44,12 @@ static const cli_option options[] = {
 };
 
 static const char help[] = "/reset        forget the conversation\n"
-                           "/system TEXT  forget it, and tell the model TEXT first\n"
-                           "/save FILE    write the messages as JSON\n"
-                           "/load FILE    go on with the messages of a file\n"
-                           "/seed N       seed of the draws from now on\n"
-                           "/quit         end; so does the end of input\n"
-                           "Ctrl-C ends an answer.\n";
+                           "/system TEXT  forget the conversation and set the system message to TEXT\n"
+                           "/save FILE    write the conversation to FILE as JSON\n"
+                           "/load FILE    continue the conversation in FILE\n"
+                           "/seed N       use this seed for random tokens from now on\n"
+                           "/quit         end the chat, as the end of input does\n"
+                           "Ctrl-C stops an answer.\n";
 
 /* A conversation at the terminal. */
 typedef struct talk {

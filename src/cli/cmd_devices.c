@@ -183,7 +183,7 @@ static int run(const cli_command *self, const void *given) {
 
 const cli_command cli_command_devices = {
     .name = "devices",
-    .summary = "list the OpenCL devices, the chosen one marked",
+    .summary = "list the OpenCL devices and mark the chosen one",
     .details = "\nThe list is printed even if no device can be chosen; the exit status is then 1.\n",
     .options = options,
     .values_size = sizeof(struct values),

@@ -21,7 +21,7 @@ static const char *page_at(size_t i) { return i ? mica_task_name(i - 1) : "comma
 
 static const cli_option options[] = {
     CLI_ROW("COMMAND", struct values, command, .role = CLI_OPTIONAL_OPERAND, .names = command_at,
-            .help = "command to explain"),
+            .help = "command to explain (default: list the commands)"),
     CLI_ROW("man", struct values, man, .help = "write the manual page: mica help --man | man -l -"),
     CLI_ROW("completion", struct values, completion, .value = "SHELL", .names = shell_at,
             .help = "write a script that completes the command line"),
@@ -50,7 +50,7 @@ static void print_overview(void) {
   printf("usage: mica COMMAND [ARGUMENT...]\n\n%scommands%s\n", bold, plain);
   for (const cli_command *const *command = cli_commands; *command; command++)
     printf("  %-16s  %s\n", (*command)->name, (*command)->summary);
-  printf("  mica COMMAND --help says more about one.\n\n%senvironment%s\n", bold, plain);
+  printf("  mica COMMAND --help explains a command.\n\n%senvironment%s\n", bold, plain);
   for (const cli_variable *variable = cli_variables; variable->name; variable++)
     printf("  %-16s  %s\n", variable->name, variable->meaning);
   printf("\nThe exit status is 0 for success, 1 for failure, 2 for a mistyped command and 130 for a\n"

@@ -289,7 +289,7 @@ static int run(const cli_command *self, const void *given) {
 
 const cli_command cli_command_info = {
     .name = "info",
-    .summary = "show what is in a run, a model file or folder, or a network by name",
+    .summary = "describe a run, a model file or folder, or a network by name",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

@@ -29,7 +29,8 @@ static const cli_option options[] = {
         .help =
             "instead of channels: set this share of each layer's weights to 0, the smallest first, without training"),
     CLI_ROW("out", struct values, out, .value = "DIR", .help = "folder to write (required)"),
-    CLI_ROW("json", struct values, json, .help = "print a JSON object as the last line: task and metrics"),
+    CLI_ROW("json", struct values, json,
+            .help = "print a JSON object as the last line: task and metrics, or numbers of weights with --masks"),
     CLI_ROW("quiet", struct values, quiet, .help = "print errors only"),
     CLI_DEVICE_ROW(struct values),
     {0},

@@ -121,7 +121,7 @@ lists augment $(sed -n "/define AUGMENTATIONS/,/^$/s/^  X(\([a-z]*\), .*/\1/p" \
   "$MICA_SOURCE_DIR/src/data/loader/augment_parse.c")
 # Tasks that have defaults of their own say so, and which of them the run chooses.
 run train --task segment --help
-ends 0 '*by default *batch 4,*; chosen*automatically:*epochs*networks*' ''
+ends 0 '*by default *batch 4,*;*chosen*automatically:*epochs*networks*' ''
 run train --task recommend --help
 ends 0 '*by default *optimizer adam,*chosen*automatically:*model,*networks*' ''
 run train --task speech --help
