@@ -137,7 +137,7 @@ static bool reserve(mica_engine *engine, size_t bytes, size_t *capacity) {
 
 static mica_status fail_memory(const mica_engine *engine, size_t capacity) {
   return mica__fail(MICA_E_DEVICE_MEMORY,
-                    "%s cannot allocate a buffer of %zu bytes; %llu of its %llu bytes are in use here",
+                    "%s cannot allocate a buffer of %zu bytes; this engine uses %llu of its %llu bytes",
                     engine->device.info.name, capacity, (unsigned long long)atomic_load(&engine->stats.bytes_in_use),
                     (unsigned long long)engine->device.info.global_bytes);
 }

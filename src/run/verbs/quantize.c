@@ -203,10 +203,11 @@ static mica_status check(const mica_run *run, const mica_run_quantize_config *co
     return mica__fail(MICA_E_INVALID, "weights cannot have %d bits; choose 8 or 4", (int)config->how.bits);
   if (*learned && ((config->how.bits && config->how.bits != atoi(learned)) || config->how.weights_only ||
                    config->how.keep || config->equalize))
-    return mica__fail(MICA_E_STATE,
-                      "%s was trained with weights of %s bits and inputs of 8 bits; leave out other bits, "
-                      "weights-only, keep and equalize",
-                      run->folder, learned);
+    return mica__fail(
+        MICA_E_STATE,
+        "%s was trained with weights of %s bits and inputs of 8 bits; leave out weights-only, keep, equalize "
+        "and any bits but %s",
+        run->folder, learned, learned);
   MICA_TRY(mica__run_check_free(config->folder));
   return mica__run_check_apart(config->folder, config->data ? config->data : run->data);
 }

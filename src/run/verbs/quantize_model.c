@@ -93,8 +93,10 @@ static mica_status note_run(work *w, const mica_onnx_runner *runner, const mica_
     const mica_tensor *tensor = s->is_input ? NULL : mica_onnx_output(runner, s->output);
     for (size_t k = 0; s->is_input && k < count; k++)
       if (!strcmp(feeds[k].name, s->value)) tensor = feeds[k].tensor;
-    mica_status status = tensor ? mica__calibration_add(w->calibration, i, tensor)
-                                : mica__fail(MICA_E_STATE, "the model gave no values to measure");
+    mica_status status =
+        tensor ? mica__calibration_add(w->calibration, i, tensor)
+               : mica__fail(MICA_E_STATE,
+                            "the model did not compute this value, so its range cannot be measured (an error in Mica)");
     if (status != MICA_OK) return mica__fail_in(status, s->value);
   }
   return MICA_OK;
@@ -242,13 +244,13 @@ static mica_status check(const mica_engine *engine, const char *model, const mic
   if (!engine || !model || !c || !c->path || (c->channels && (!c->mean || !c->deviation)))
     return mica__fail(MICA_E_INVALID, "mica_onnx_quantize: a pointer is NULL");
   if (!c->data && !c->how.weights_only)
-    return mica__fail(MICA_E_INVALID, "calibration needs data; without data, only the weights can be quantised");
+    return mica__fail(MICA_E_INVALID, "calibration needs data; give data, or choose weights-only");
   if ((c->how.bits && c->how.bits != 8) || c->how.group)
     return mica__fail(MICA_E_UNSUPPORTED,
                       "the weights of a model in ONNX can only be quantised to 8 bits with a scale per output");
   for (size_t k = 0; k < c->channels; k++)
     if (!(c->deviation[k] > 0))
-      return mica__fail(MICA_E_INVALID, "a deviation must be above 0, not %g", c->deviation[k]);
+      return mica__fail(MICA_E_INVALID, "deviation[%zu] is %g, but must be above 0", k, c->deviation[k]);
   return MICA_OK;
 }
 

@@ -11,10 +11,12 @@ mica_status mica_transcriber_create(mica_run *run, const mica_transcriber_config
   if (!run->task->verbs.transcribes)
     return mica__fail(MICA_E_UNSUPPORTED, "%s is a run of the task %s, which does not transcribe sound", run->folder,
                       run->task->name);
-  if (c.rate < 0 || c.rate > MICA__SOUND_RATE || !(c.chunk >= 0 && c.chunk <= LONGEST_CHUNK))
-    return mica__fail(MICA_E_INVALID,
-                      "mica_transcriber_create: rate %d and chunk %g must be from 0 to %d Hz and from 0 to %g s",
-                      (int)c.rate, c.chunk, MICA__SOUND_RATE, LONGEST_CHUNK);
+  if (c.rate < 0 || c.rate > MICA__SOUND_RATE)
+    return mica__fail(MICA_E_INVALID, "mica_transcriber_create: rate is %d Hz, but must be 0 to %d Hz", (int)c.rate,
+                      MICA__SOUND_RATE);
+  if (!(c.chunk >= 0 && c.chunk <= LONGEST_CHUNK))
+    return mica__fail(MICA_E_INVALID, "mica_transcriber_create: chunk is %g s, but must be 0 to %g s", c.chunk,
+                      LONGEST_CHUNK);
   mica__transcription how = {0};
   mica_status status = run->task->verbs.transcribes(run, &c.search, &how);
   if (status == MICA_OK) return mica__transcriber_make(&how, c.rate, c.chunk, out);
