@@ -40,7 +40,7 @@ static mica_status add_array(writer *w, const char *key, const mica_gguf_value *
 static mica_status add_elements(writer *w, const char *key, const mica_gguf_value *value, int depth) {
   const size_t width = mica__gguf_kind_bytes((uint32_t)value->kind);
   if ((unsigned)value->kind >= MICA_GGUF_KIND_COUNT)
-    return mica__fail(MICA_E_INVALID, "%s: key \"%s\" has a kind that GGUF lacks, %d", w->path, key, (int)value->kind);
+    return mica__fail(MICA_E_INVALID, "%s: key \"%s\" has the unknown kind %d", w->path, key, (int)value->kind);
   if (value->count && !value->data)
     return mica__fail(MICA_E_INVALID, "%s: the data of key \"%s\" is NULL", w->path, key);
   for (size_t i = 0; value->kind == MICA_GGUF_KIND_BOOL && i < value->count; i++)

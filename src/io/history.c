@@ -98,11 +98,12 @@ static mica_status set(mica_history *h, size_t column, double value) {
 }
 
 mica_status mica_history_set(mica_history *h, const char *name, double value) {
-  if (!h || !name || !h->row_count || !is_name(name, strlen(name)))
-    return mica__fail(
-        MICA_E_INVALID,
-        "mica_history_set: history or column is NULL, there is no row (call mica_history_begin), or the column's "
-        "name is empty or has a comma, a quote or a control character");
+  if (!h || !name) return mica__fail(MICA_E_INVALID, "mica_history_set: history or column is NULL");
+  if (!h->row_count)
+    return mica__fail(MICA_E_INVALID, "mica_history_set: there is no row; call mica_history_begin first");
+  if (!is_name(name, strlen(name)))
+    return mica__fail(MICA_E_INVALID,
+                      "mica_history_set: the column's name is empty, or has a comma, a quote or a control character");
   const size_t column = find(h, name, strlen(name));
   if (column == MICA__HISTORY_MAX_COLUMNS)
     return mica__fail(MICA_E_OVERFLOW,

@@ -142,8 +142,11 @@ static mica_status check_entries(const char *path, mica_safetensors *file, const
   for (size_t i = 0; i < file->count; i++) {
     const mica_safetensors_entry *entry = &file->entries[i];
     if (entry->data != end)
-      return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" %s before it", path, entry->name,
-                        (const unsigned char *)entry->data < end ? "overlaps the one" : "leaves a gap");
+      return mica__fail(MICA_E_FORMAT,
+                        (const unsigned char *)entry->data < end
+                            ? "%s: the data of tensor \"%.200s\" overlap the data of another tensor"
+                            : "%s: there is a gap before the data of tensor \"%.200s\"",
+                        path, entry->name);
     end += entry->bytes;
   }
   if (end != data + size)
@@ -153,9 +156,9 @@ static mica_status check_entries(const char *path, mica_safetensors *file, const
 }
 
 static mica_status read_metadata(const char *path, mica_safetensors *file, const cJSON *item) {
-  if (file->metadata || !cJSON_IsObject(item))
-    return mica__fail(MICA_E_FORMAT, "%s: " MICA__SAFETENSORS_METADATA " must be there at most once, as an object",
-                      path);
+  if (file->metadata) return mica__fail(MICA_E_FORMAT, "%s has " MICA__SAFETENSORS_METADATA " twice", path);
+  if (!cJSON_IsObject(item))
+    return mica__fail(MICA_E_FORMAT, "%s: " MICA__SAFETENSORS_METADATA " must be an object", path);
   for (const cJSON *at = item->child; at; at = at->next)
     if (!cJSON_IsString(at))
       return mica__fail(MICA_E_FORMAT, "%s: metadata \"%.200s\" must be a string", path, at->string);

@@ -21,21 +21,28 @@ typedef struct item {
 static mica_status check_entry(const mica_safetensors_entry *entry, size_t index, item *out) {
   char text[MICA_SHAPE_TEXT];
   size_t bytes = 0;
-  if (!entry->name || !strcmp(entry->name, MICA__SAFETENSORS_METADATA))
+  if (!entry->name) return mica__fail(MICA_E_INVALID, "safetensors: tensor %zu has no name", index);
+  if (!strcmp(entry->name, MICA__SAFETENSORS_METADATA))
     return mica__fail(MICA_E_INVALID,
-                      "safetensors: tensor %zu has no name, or the name \"" MICA__SAFETENSORS_METADATA
-                      "\", which the format reserves",
+                      "safetensors: tensor %zu cannot have the name \"" MICA__SAFETENSORS_METADATA
+                      "\"; the format reserves this name",
                       index);
   if (mica__utf8_prefix(entry->name, strlen(entry->name)) < strlen(entry->name))
     return mica__fail(MICA_E_INVALID, "safetensors: the name \"%s\" of tensor %zu is not UTF-8", entry->name, index);
   *out = (item){
       entry, entry->type ? mica__safetensors_type_named(entry->type) : mica__safetensors_type_of(entry->dtype), index};
-  if (!out->type || !mica_shape_is_valid(entry->shape))
-    return mica__fail(MICA_E_INVALID, "safetensors: the format cannot hold the type or shape of tensor \"%s\"",
-                      entry->name);
+  if (!out->type)
+    return mica__fail(MICA_E_INVALID, "safetensors: tensor \"%s\" is of the type %s, which the format does not have",
+                      entry->name,
+                      entry->type                         ? entry->type
+                      : mica_dtype_is_valid(entry->dtype) ? mica_dtype_name(entry->dtype)
+                                                          : "?");
+  if (!mica_shape_is_valid(entry->shape))
+    return mica__fail(MICA_E_INVALID, "safetensors: tensor \"%s\" has the invalid shape %s", entry->name,
+                      mica_shape_format(entry->shape, text));
   if (!mica__safetensors_bytes(out->type, entry->shape, &bytes) || bytes != entry->bytes)
-    return mica__fail(MICA_E_INVALID, "safetensors: tensor \"%s\" is %s %s, which does not have %zu bytes", entry->name,
-                      out->type->name, mica_shape_format(entry->shape, text), entry->bytes);
+    return mica__fail(MICA_E_INVALID, "safetensors: tensor \"%s\" has %zu bytes, which is not the size of %s %s",
+                      entry->name, entry->bytes, out->type->name, mica_shape_format(entry->shape, text));
   if (bytes && !entry->data)
     return mica__fail(MICA_E_INVALID, "safetensors: the data of tensor \"%s\" is NULL", entry->name);
   return MICA_OK;

@@ -58,7 +58,7 @@ static mica_status find_operands(const mica__op *op, const mica__type *inputs, i
   if (out->present >> op->max_inputs || bits != input_count)
     return mica__fail(
         MICA_E_INVALID,
-        "there are %d operands, but the attribute `present` names %d, or an operand above the last one, %d",
+        "there are %d operands, but the attribute `present` names %d, or one above operand %d (an error in Mica)",
         (int)input_count, (int)bits, (int)op->max_inputs - 1);
   return MICA_OK;
 }

@@ -113,7 +113,7 @@ START_TEST(what_the_format_cannot_hold_is_not_written) {
       {{{.key = "\xff", .kind = MICA_GGUF_KIND_U8, .count = 1, .data = bools}}, "a key is not UTF-8"},
       {{{.key = "k", .kind = MICA_GGUF_KIND_U8, .count = 2, .data = bools}}, "has 2 elements of the kind"},
       {{{.key = "k", .kind = MICA_GGUF_KIND_U8, .count = 1}}, "the data of key \"k\" is NULL"},
-      {{{.key = "k", .kind = MICA_GGUF_KIND_COUNT, .count = 1, .data = bools}}, "a kind that GGUF lacks"},
+      {{{.key = "k", .kind = MICA_GGUF_KIND_COUNT, .count = 1, .data = bools}}, "has the unknown kind"},
       {{{.key = "k", .kind = MICA_GGUF_KIND_ARRAY, .count = 1, .data = &one}}, "is not an array"},
       {{{.key = "k", .kind = MICA_GGUF_KIND_ARRAY, .array = true, .count = 1, .data = nests}}, "more than 4 deep"},
       {{{.key = "k", .kind = MICA_GGUF_KIND_BOOL, .count = 1, .data = &odd_bool}}, "neither 0 nor 1"},
