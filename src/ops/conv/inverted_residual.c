@@ -81,8 +81,11 @@ static mica_status infer(const mica__type *inputs, int32_t input_count, void *at
   if (inputs[X].shape.rank != 4)
     return mica__fail(MICA_E_SHAPE, "x has a rank of %d, but must have 4", (int)inputs[X].shape.rank);
   MICA_TRY(block_of(attrs, inputs[X].shape, inputs[W1].shape, inputs[W2].shape, inputs[W3].shape, &b));
-  if (b.filter.c != 1 || b.filter.out[1] == 0 || b.filter.out[2] == 0)
-    return mica__fail(MICA_E_SHAPE, "the second filters must be depthwise, and not larger than the padded images");
+  if (b.filter.c != 1)
+    return mica__fail(MICA_E_SHAPE, "the second filters have %lld channels, but must be depthwise, with 1 channel",
+                      (long long)b.filter.c);
+  if (b.filter.out[1] == 0 || b.filter.out[2] == 0)
+    return mica__fail(MICA_E_SHAPE, "the second filters are larger than the padded images");
   *out = inputs[X];
   out->shape = MICA_SHAPE(b.project.n, b.project.k, b.project.out[1], b.project.out[2]);
   return MICA_OK;

@@ -121,12 +121,13 @@ static mica_status infer_transpose(const mica__type *inputs, int32_t input_count
     int64_t at = i - 2, extent = (x.dim[i] - 1) * a->stride[at] - 2 * a->pad[at] - a->pad_more[at] +
                                  (w.dim[i] - 1) * a->dilation[at] + 1 + a->output_pad[at];
     if (x.dim[i] == MICA_DYNAMIC) continue;
-    if (extent < 1 || a->output_pad[at] < 0 || a->output_pad[at] >= a->stride[at])
-      return mica__fail(
-          MICA_E_SHAPE,
-          "x %s and filters %s must give a result of at least one pixel, and output_pad (%lld) must be from "
-          "0 to below the stride (%lld)",
-          mica_shape_format(x, tx), mica_shape_format(w, tw), (long long)a->output_pad[at], (long long)a->stride[at]);
+    if (a->output_pad[at] < 0 || a->output_pad[at] >= a->stride[at])
+      return mica__fail(MICA_E_SHAPE, "output_pad is %lld, but must be at least 0 and below the stride (%lld)",
+                        (long long)a->output_pad[at], (long long)a->stride[at]);
+    if (extent < 1)
+      return mica__fail(MICA_E_SHAPE,
+                        "x %s and filters %s give a result of %lld elements along axis %d, but must give at least 1",
+                        mica_shape_format(x, tx), mica_shape_format(w, tw), (long long)extent, (int)i);
     out->shape.dim[i] = extent;
   }
   MICA_TRY(mica__conv_dims_of(&config, pin_dynamic(out->shape, 0), w, NULL, &dims));

@@ -55,12 +55,12 @@ static mica_status check_config(const mica_conv_config *config) {
     for (size_t k = 0; k < sizeof values / sizeof *values; k++)
       if (values[k] < 0 || values[k] > MAX_SIZE)
         return mica__fail(MICA_E_INVALID, "%s is %lld, but must be from 0 to 2^29 - 1", names[k], (long long)values[k]);
-    int64_t after = config->pad[i] + config->pad_more[i];
-    if (config->pad_more[i] < -MAX_SIZE || config->pad_more[i] > MAX_SIZE || after < 0)
-      return mica__fail(
-          MICA_E_INVALID,
-          "pad (%lld) and pad_more (%lld) must add up to 0 or more, and pad_more be from -2^29 + 1 to 2^29 - 1",
-          (long long)config->pad[i], (long long)config->pad_more[i]);
+    if (config->pad_more[i] < -MAX_SIZE || config->pad_more[i] > MAX_SIZE)
+      return mica__fail(MICA_E_INVALID, "pad_more is %lld, but must be from -2^29 + 1 to 2^29 - 1",
+                        (long long)config->pad_more[i]);
+    if (config->pad[i] + config->pad_more[i] < 0)
+      return mica__fail(MICA_E_INVALID, "pad (%lld) and pad_more (%lld) must add up to 0 or more",
+                        (long long)config->pad[i], (long long)config->pad_more[i]);
   }
   if (config->groups >= 0) return MICA_OK;
   return mica__fail(MICA_E_INVALID, "groups is %lld, but must not be negative", (long long)config->groups);
@@ -94,9 +94,10 @@ mica_status mica__conv_dims_of(const mica_conv_config *config, mica_shape x, mic
   d.n = x.dim[0];
   d.c = w.dim[1];
   d.k = w.dim[0] / d.groups;
-  if (w.dim[0] % d.groups || x.dim[1] != d.c * d.groups)
-    return fail_shapes(x, w, y, d.groups,
-                       "the channels of x must be groups times those of w, and filters a multiple of groups");
+  if (w.dim[0] % d.groups)
+    return fail_shapes(x, w, y, d.groups, "the number of filters of w must be a multiple of groups");
+  if (x.dim[1] != d.c * d.groups)
+    return fail_shapes(x, w, y, d.groups, "the channels of x must be groups times those of w");
   if (y && (y->dim[0] != d.n || y->dim[1] != w.dim[0]))
     return fail_shapes(x, w, y, d.groups, "y must have the batch of x, and a channel for each filter of w");
   for (int i = 0; i < 3; i++) d.in[i] = d.filter[i] = d.out[i] = d.stride[i] = d.dilation[i] = 1;
@@ -205,9 +206,10 @@ static mica_status set_result(const mica_conv_epilogue *epilogue, mica__conv *co
   conv->columns = filter ? d->c * taps : forward ? pixels : inputs;
   conv->depth = filter ? d->n * pixels : forward ? d->c * taps : d->k * taps;
   if (conv->rows > MAX_RESULT || conv->columns > MAX_RESULT || d->n > MAX_RESULT)
-    return mica__fail(MICA_E_OVERFLOW,
-                      "conv: the batch, the channels, the pixels of an image or the numbers of a filter exceed %lld",
-                      (long long)MAX_RESULT);
+    return mica__fail(
+        MICA_E_OVERFLOW,
+        "conv: the batch (%lld) and the sides of the result as a matrix (%lld x %lld) must be at most %lld",
+        (long long)d->n, (long long)conv->rows, (long long)conv->columns, (long long)MAX_RESULT);
   mica__matrix matrix = {.tensor = result, .row = conv->columns, .col = 1};
   if (!filter) matrix.batch = conv->rows * conv->columns;
   conv->epilogue = (mica__epilogue){.c = matrix,

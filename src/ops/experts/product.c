@@ -24,7 +24,7 @@ static mica_status check_rows(mica_shape x, mica_shape ids) {
   const int64_t given = fits ? x.dim[x.rank - 2] : 0, chosen = fits ? ids.dim[ids.rank - 1] : 0;
   if (fits && given != MICA_DYNAMIC && chosen != MICA_DYNAMIC && (given == 1 || given == chosen)) return MICA_OK;
   return mica__fail(MICA_E_SHAPE,
-                    "rows are %s and ids %s, but must be (.., S, k) or (.., 1, k), and (.., S), with S known",
+                    "rows are %s and ids %s, but rows must be (.., S, k) or (.., 1, k), and ids (.., S) with a known S",
                     mica_shape_format(x, text[0]), mica_shape_format(ids, text[1]));
 }
 
@@ -74,10 +74,12 @@ static mica_status infer_grad(const mica__type *inputs, int32_t input_count, voi
                       mica_dtype_name(inputs[W].dtype));
   MICA_TRY(check_rows(x, ids));
   MICA_TRY(check_rows(dy, ids));
-  if (attrs->experts < 0 || dy.dim[dy.rank - 2] != ids.dim[ids.rank - 1])
-    return mica__fail(MICA_E_SHAPE,
-                      "dy must have as many rows as ids (%lld), and the number of experts must not be negative",
-                      (long long)ids.dim[ids.rank - 1]);
+  if (attrs->experts < 0)
+    return mica__fail(MICA_E_SHAPE, "the number of experts is %lld, but must not be negative",
+                      (long long)attrs->experts);
+  if (dy.dim[dy.rank - 2] != ids.dim[ids.rank - 1])
+    return mica__fail(MICA_E_SHAPE, "dy has %lld rows per row of ids, but must have %lld, one per id",
+                      (long long)dy.dim[dy.rank - 2], (long long)ids.dim[ids.rank - 1]);
   *out = (mica__type){MICA_F32, MICA_SHAPE(attrs->experts, dy.dim[dy.rank - 1], x.dim[x.rank - 1])};
   return MICA_OK;
 }

@@ -23,8 +23,8 @@ mica_value mica_range(mica_graph *graph, mica_dtype dtype, int64_t count) {
   if (!graph || mica_graph_status(graph) != MICA_OK) return (mica_value){0};
   if (size == 0) return mica__graph_fail(graph, MICA_E_INVALID, "range: %d is not a dtype", (int)dtype);
   if (count < 0 || (uint64_t)count > SIZE_MAX / 16)
-    return mica__graph_fail(graph, MICA_E_INVALID,
-                            "range: the number of elements is %lld, which is negative or too large", (long long)count);
+    return mica__graph_fail(graph, MICA_E_INVALID, "range: the number of elements is %lld, but must be from 0 to %llu",
+                            (long long)count, (unsigned long long)(SIZE_MAX / 16));
   if ((double)count - 1 > counts_to(dtype))
     return mica__graph_fail(
         graph, MICA_E_OVERFLOW,
@@ -144,10 +144,12 @@ mica_value mica_one_hot(mica_value indices, int64_t depth, int32_t axis, mica_va
   if (dtype != MICA_I32 && dtype != MICA_I64)
     return mica__builder_fail("one_hot", indices, MICA_E_DTYPE, "operand 0 is %s, but must be indices of i32 or i64",
                               mica_dtype_name(dtype));
-  if (k < 0 || k >= rank || depth < 0)
-    return mica__builder_fail("one_hot", indices, MICA_E_SHAPE,
-                              "axis (%d) must be from %d to %d, and depth (%lld) must not be negative", (int)axis,
-                              -(int)rank, (int)rank - 1, (long long)depth);
+  if (k < 0 || k >= rank)
+    return mica__builder_fail("one_hot", indices, MICA_E_SHAPE, "axis is %d, but must be from %d to %d", (int)axis,
+                              -(int)rank, (int)rank - 1);
+  if (depth < 0)
+    return mica__builder_fail("one_hot", indices, MICA_E_SHAPE, "depth is %lld, but must not be negative",
+                              (long long)depth);
   mica_value zero = mica_scalar(indices.graph, dtype, 0), extent = mica_scalar(indices.graph, dtype, (double)depth);
   mica_value position = mica_where(mica_less(indices, zero), mica_add(indices, extent), indices);
   mica_value positions = mica_range(indices.graph, dtype, depth);

@@ -22,7 +22,7 @@ static mica_status infer_scatter(const mica__type *inputs, int32_t input_count, 
     fits = taken.dim[i] == inputs[2].shape.dim[i] || taken.dim[i] == MICA_DYNAMIC ||
            inputs[2].shape.dim[i] == MICA_DYNAMIC;
   if (!fits)
-    return mica__fail(MICA_E_SHAPE, "updates are %s, but must be %s, as the indices say",
+    return mica__fail(MICA_E_SHAPE, "updates are %s, but must be %s, the shape that the base and the indices give",
                       mica_shape_format(inputs[2].shape, tu), mica_shape_format(taken, tt));
   if (mica_dtype_kind_of(inputs[0].dtype) == MICA_DTYPE_KIND_BOOL && how != MICA_SCATTER_SET)
     return mica__fail(MICA_E_DTYPE, "b8 elements can only be set (MICA_SCATTER_SET), not joined");

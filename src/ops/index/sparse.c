@@ -130,8 +130,7 @@ static bool prepare_popular(draw *d) {
   else if (!good)
     mica__builder_fail(
         "negative_samples", d->step, MICA_E_INVALID,
-        "each popularity from index %lld on must be a finite number of 0 or more, and at least one of them "
-        "above 0",
+        "each popularity from index %lld on must be a finite number of 0 or more, and at least one of them above 0",
         (long long)d->c->first);
   if (good) {
     for (int64_t i = 0; i < d->c->count; i++) {
@@ -159,11 +158,14 @@ static bool prepare(draw *d, const char *op, mica_value x) {
     mica__builder_fail(op, x, MICA_E_INVALID, "the config is NULL");
     return false;
   }
-  if (c->first < 0 || c->count - c->first < 2 || c->count > MOST_IDS || c->samples < 1) {
+  if (c->first < 0 || c->count - c->first < 2 || c->count > MOST_IDS) {
     mica__builder_fail(op, x, MICA_E_INVALID,
-                       "first (%lld) must be at least 0, count (%lld) at least first + 2 and at most %d, and samples "
-                       "(%lld) at least 1",
-                       (long long)c->first, (long long)c->count, MOST_IDS, (long long)c->samples);
+                       "first is %lld and count is %lld, but first must be at least 0, and count from first + 2 to %d",
+                       (long long)c->first, (long long)c->count, MOST_IDS);
+    return false;
+  }
+  if (c->samples < 1) {
+    mica__builder_fail(op, x, MICA_E_INVALID, "samples is %lld, but must be at least 1", (long long)c->samples);
     return false;
   }
   return !c->popularity || prepare_popular(d);

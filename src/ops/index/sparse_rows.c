@@ -35,7 +35,8 @@ static mica_status check_pattern(const mica__type *inputs, const mica__sparse_at
   static const char *const names[] = {NULL, NULL, "rows", "entries", "columns", "order"};
   const mica_shape x = inputs[X].shape, entries = inputs[ENTRIES].shape;
   char tx[MICA_SHAPE_TEXT], tp[MICA_SHAPE_TEXT];
-  if (x.rank != 3 || how->heads < 1 || (x.dim[2] != MICA_DYNAMIC && x.dim[2] % how->heads))
+  if (how->heads < 1) return mica__fail(MICA_E_SHAPE, "heads is %lld, but must be at least 1", (long long)how->heads);
+  if (x.rank != 3 || (x.dim[2] != MICA_DYNAMIC && x.dim[2] % how->heads))
     return mica__fail(MICA_E_SHAPE,
                       "features %s must be (samples, vertices, features), with features a multiple of heads (%lld)",
                       mica_shape_format(x, tx), (long long)how->heads);
@@ -45,8 +46,8 @@ static mica_status check_pattern(const mica__type *inputs, const mica__sparse_at
     const bool pairs = k != ORDER;
     if (p.rank != 2 + pairs || (pairs && !agree(p.dim[2], 2)) || !agree(p.dim[0], x.dim[0]) || !agree(p.dim[1], length))
       return mica__fail(MICA_E_SHAPE,
-                        "the pattern's tensor '%s' is %s; for features (N, V, F) of %s, rows and columns must be "
-                        "(N, V, 2), entries (N, E, 2) and order (N, E)",
+                        "the pattern's tensor '%s' is %s; for features (N, V, F) of %s, rows and columns must be (N, "
+                        "V, 2), entries (N, E, 2) and order (N, E)",
                         names[k], mica_shape_format(p, tp), mica_shape_format(x, tx));
   }
   return MICA_OK;
@@ -124,7 +125,7 @@ static mica_status infer_sum(const mica__type *inputs, int32_t input_count, void
   if (w.rank != 3 || !agree(w.dim[0], entries.dim[0]) || !agree(w.dim[1], entries.dim[1]) ||
       !agree(w.dim[2], how->heads))
     return mica__fail(MICA_E_SHAPE,
-                      "weights are %s, but must have a number for each entry of %s and each of %lld heads",
+                      "weights are %s and entries %s, but weights must be (N, E, %lld), one number per entry and head",
                       mica_shape_format(w, tw), mica_shape_format(entries, te), (long long)how->heads);
   *out = inputs[X];
   return MICA_OK;

@@ -158,9 +158,11 @@ static bool image(const char *op, mica_value x, int32_t block, mica_shape *shape
   if (!x.graph) return false;
   if (shape->rank == 4 && block > 0 && shape->dim[1] > 0) return true;
   char text[MICA_SHAPE_TEXT];
-  mica__builder_fail(op, x, MICA_E_SHAPE,
-                     "x is %s, but must be (N, C, H, W) with C above 0, and block, %d, must be above 0",
-                     mica_shape_format(*shape, text), (int)block);
+  if (block < 1)
+    mica__builder_fail(op, x, MICA_E_SHAPE, "block is %d, but must be above 0", (int)block);
+  else
+    mica__builder_fail(op, x, MICA_E_SHAPE, "x is %s, but must be (N, C, H, W) with C known and above 0",
+                       mica_shape_format(*shape, text));
   return false;
 }
 

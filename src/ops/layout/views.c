@@ -39,15 +39,17 @@ static mica_status resolve(mica_shape from, mica_shape asked, mica_shape *to) {
   int64_t have = 1, known = 1;
   int32_t rest = -1;
   *to = asked;
-  bool fits = copy_dims(from, to, &rest) && product(from, &have) && product(*to, &known);
+  if (!copy_dims(from, to, &rest))
+    return mica__fail(MICA_E_SHAPE,
+                      "%s cannot become %s: at most one dimension may be open, and each dimension to copy must exist",
+                      mica_shape_format(from, tf), mica_shape_format(asked, ta));
+  bool fits = product(from, &have) && product(*to, &known);
   if (fits && mica__shape_is_known(from)) {
     fits = rest >= 0 ? known > 0 && have % known == 0 : known == have;
     if (fits && rest >= 0) to->dim[rest] = have / known;
   }
   if (fits) return MICA_OK;
-  return mica__fail(MICA_E_SHAPE,
-                    "%s cannot become %s: the number of elements must stay the same, each dimension to copy exist, and "
-                    "at most one dimension be open",
+  return mica__fail(MICA_E_SHAPE, "%s cannot become %s: the number of elements must stay the same",
                     mica_shape_format(from, tf), mica_shape_format(asked, ta));
 }
 

@@ -29,9 +29,11 @@ mica_value mica_arcface(mica_value cosines, mica_value target, const mica_arcfac
     return mica__builder_fail("arcface", cosines, MICA_E_SHAPE,
                               "the cosines are %s, but must be (N, C), with C known and at least 1",
                               mica_shape_format(shape, text));
-  if (!(scale > 0) || !(margin >= 0 && margin < 1.5))
-    return mica__builder_fail("arcface", cosines, MICA_E_INVALID,
-                              "scale (%g) must be above 0, and margin (%g) from 0 to below 1.5", scale, margin);
+  if (!(scale > 0))
+    return mica__builder_fail("arcface", cosines, MICA_E_INVALID, "scale is %g, but must be above 0", scale);
+  if (!(margin >= 0 && margin < 1.5))
+    return mica__builder_fail("arcface", cosines, MICA_E_INVALID, "margin is %g, but must be at least 0 and below 1.5",
+                              margin);
   mica_value c = mica_clip(mica__widen(cosines), -1, 1);
   mica_value sine = mica_sqrt(mica_maximum(mica_affine(mica_square(c), -1, 1), mica__number(c, LEAST_SQUARE)));
   mica_value moved = mica_sub(mica_affine(c, cos(margin), 0), mica_affine(sine, sin(margin), 0));

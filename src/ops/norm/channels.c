@@ -185,10 +185,11 @@ mica_value mica_group_norm(mica_value x, mica_value scale, mica_value bias, int6
   if (!mica__has_channels("group_norm", x, (mica_value[]){scale, bias}, 2)) return (mica_value){0};
   bool whole = groups > 0 && shape.dim[1] != MICA_DYNAMIC && shape.dim[1] % groups == 0;
   if (!whole)
-    return mica__builder_fail("group_norm", x, MICA_E_SHAPE,
-                              "groups is %lld, but must be at least 1 and divide the number of channels, which must be "
-                              "known",
-                              (long long)groups);
+    return mica__builder_fail(
+        "group_norm", x, MICA_E_SHAPE,
+        "groups is %lld and the number of channels %lld (-1: not known), but groups must be at least 1 and divide a "
+        "known number of channels",
+        (long long)groups, (long long)shape.dim[1]);
   if (split.rank > MICA_MAX_RANK)
     return mica__builder_fail("group_norm", x, MICA_E_SHAPE, "x has rank %d, but at most %d is supported",
                               (int)shape.rank, MICA_MAX_RANK - 1);
