@@ -140,7 +140,7 @@ ends 0 '*run *metric*n1 *mse*100.0 %*n2 *n1 *100.0 %*120 samples tested (all)*' 
 
 # Runs that have nothing in common, and data that do not fit.
 run compare "$work/k1" "$work/n1" --data "$work/k.csv"
-ends 1 '' '*k1 is a run of the task classify, but *n1 is one of regress*'
+ends 1 '' '*k1 is a run of the task classify, but *n1 is a run of the task regress*'
 run compare "$work/k1" "$work/k2" --data "$work/none.csv"
 ends 1 '' '*none.csv*'
 

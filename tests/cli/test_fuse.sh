@@ -71,9 +71,9 @@ ends 1 '' '*kinds.csv: column "noise" names tables instead of recordings'
 # Files that are not tables.
 printf '\211PNG\r\n\032\n\000\000' >"$work/x.png"
 run predict --model "$work/run" "$work/x.png"
-ends 1 '' '*x.png is not a table; the task fuse predicts from the rows of tables'
+ends 1 '' '*x.png holds a zero byte, so it is not a table of text; the task fuse predicts from the rows of tables *'
 run predict --model "$work/run" "$work/data/$first"
-ends 1 '' '*.wav is not a table; the task fuse predicts from the rows of tables'
+ends 1 '' '*.wav holds a zero byte, so it is not a table of text; the task fuse predicts from the rows of tables *'
 run predict --model "$work/run" "$work/data"
 ends 1 '' '*data is a folder, but the task fuse predicts from tables; give the folder with --data'
 

@@ -67,9 +67,10 @@ static mica_status old_columns(mica_run *run) {
   const mica__fact_numbers input = mica__common_facts_of(run).input;
   const size_t classes = mica__common_facts_of(run).classes.count;
   if (!input.list || input.count + 1 > MICA_MAX_RANK)
-    return mica__fail(MICA_E_FORMAT,
-                      "%s: config.json holds no \"input\" of at most %d dimensions, which says what the network reads",
-                      run->folder, MICA_MAX_RANK - 1);
+    return mica__fail(
+        MICA_E_FORMAT,
+        "%s: config.json must hold \"input\", the shape of the network's input, with at most %d dimensions",
+        run->folder, MICA_MAX_RANK - 1);
   run->parts->columns = calloc(2, sizeof *run->parts->columns);
   if (!run->parts->columns) return mica__fail_nomem("a run");
   run->parts->columns[0] = (mica_batch_column){

@@ -48,8 +48,9 @@ mica_status mica__run_check_kinds(const mica_run *run) {
   mica_column_kind kind;
   if (!*kinds) return MICA_OK;
   if (run->config.dataset)
-    return mica__fail(MICA_E_INVALID,
-                      "kinds cannot be used with data that are already open; it says how the file of a table is read");
+    return mica__fail(
+        MICA_E_INVALID,
+        "kinds applies only when a table is read from a file, but the data are already open; leave it out");
   if (!schema) return mica__fail(MICA_E_INVALID, "kinds is for the columns of tables; %s is not a table", run->data);
   for (;;) {
     MICA_TRY(mica__kinds_next(&kinds, &name, &length, &kind));

@@ -186,8 +186,9 @@ mica_status mica__run_check_ignored(const mica_run *run) {
   const mica__schema *schema = schema_of(run->parts->whole);
   if (!*list || run->task->open) return MICA_OK;
   if (run->config.dataset)
-    return mica__fail(MICA_E_INVALID,
-                      "ignore cannot be used with data that are already open; it says how the file of a table is read");
+    return mica__fail(
+        MICA_E_INVALID,
+        "ignore applies only when a table is read from a file, but the data are already open; leave it out");
   if (!schema) return mica__fail(MICA_E_INVALID, "ignore is for the columns of tables; %s is not a table", run->data);
   for (const char *at = list; *at; at += strspn(at, ",")) {
     const size_t n = strcspn(at, ",");

@@ -25,7 +25,8 @@ mica_status mica__batch_infer(mica_run *run, const mica_batch *batch, int64_t wi
   MICA_TRY(mica_trainer_predict(run->trainer, batch));
   const mica_tensor *result = mica_trainer_output(run->trainer, name);
   if (!result || mica_tensor_count(result) < batch->count * width)
-    return mica__fail(MICA_E_STATE, "the network has no output '%s' of %lld numbers", name, (long long)width);
+    return mica__fail(MICA_E_STATE, "the network has no output '%s' of %lld numbers per sample (an error in Mica)",
+                      name, (long long)width);
   *outputs = malloc(mica_tensor_bytes(result) + 1);
   if (!*outputs) return mica__fail_nomem("predictions");
   return mica_tensor_download(mica_engine_queue(run->engine), result, *outputs, mica_tensor_bytes(result));

@@ -125,9 +125,8 @@ static mica_status visit_video(mica_run *run, const mica_run_input *given, mica_
 
 mica_status mica__frames_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user) {
   if (given->text)
-    return mica__fail(
-        MICA_E_INVALID,
-        "the network was trained on pictures: name their files; neither texts nor standard input can be given");
+    return mica__fail(MICA_E_INVALID,
+                      "the network was trained on pictures; give files of pictures (not a text or standard input)");
   if (given->tracker && !given->data) return visit_video(run, given, fn, user);
   return given->data ? mica__visit_data(run, given, visit_first, fn, user)
                      : mica__visit_files(run, given, visit_file, fn, user);

@@ -76,7 +76,7 @@ static double cosine(const list *a, size_t i, const list *b, size_t j) {
 /* Compares the first sample with each of the others. */
 static mica_status compare(const list *l, mica_report *prediction) {
   if (l->count < 2)
-    return mica__fail(MICA_E_INVALID, "%s has nothing to be compared with: name a second file, or a gallery",
+    return mica__fail(MICA_E_INVALID, "%s has nothing to be compared with; give a second file or a gallery",
                       l->count ? l->names[0] : "the input");
   for (size_t i = 1; i < l->count; i++) {
     mica__text title = {0};
@@ -153,8 +153,7 @@ mica_status mica__gallery_compare(mica_run *run, const mica_run_input *given, mi
   const size_t top = given->top > 0 ? (size_t)given->top : USUAL_TOP;
   list l = {0}, gallery = {0};
   if (given->text)
-    return mica__fail(MICA_E_INVALID,
-                      "the task %s compares files: name them; neither texts nor standard input can be given",
+    return mica__fail(MICA_E_INVALID, "the task %s compares files; give files (not a text or standard input)",
                       run->task->name);
   mica_status status = embed(run, given, &l);
   if (status == MICA_OK && given->gallery) status = embed(run, &shelf, &gallery);

@@ -45,7 +45,7 @@ static mica_status compute(mica_run *run, const mica__once_input *inputs, size_t
   MICA_TRY(mica_session_run(g->session, queue, feeds, count));
   const mica_tensor *result = mica_session_output(g->session, 0);
   if (mica_tensor_count(result) != room)
-    return mica__fail(MICA_E_STATE, "the network gives %lld numbers instead of %lld",
+    return mica__fail(MICA_E_STATE, "the network computes %lld numbers, but %lld were expected (an error in Mica)",
                       (long long)mica_tensor_count(result), (long long)room);
   return mica_tensor_download(queue, result, output, mica_tensor_bytes(result));
 }
@@ -54,8 +54,8 @@ mica_status mica__run_once(mica_run *run, const mica__once_input *inputs, size_t
                            void *user, float *output, int64_t count) {
   graph g = {0};
   if (inputs_count > MICA__ONCE_INPUTS)
-    return mica__fail(MICA_E_STATE, "the network has %zu inputs, but may have at most %d", inputs_count,
-                      MICA__ONCE_INPUTS);
+    return mica__fail(MICA_E_STATE, "the network has %zu inputs, but may have at most %d (an error in Mica)",
+                      inputs_count, MICA__ONCE_INPUTS);
   mica_status status = make(run, inputs, inputs_count, build, user, &g);
   if (status == MICA_OK) status = compute(run, inputs, inputs_count, &g, output, count);
   free_graph(&g);

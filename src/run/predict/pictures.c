@@ -88,9 +88,8 @@ static mica_status visit_first(mica_run *run, const mica_dataset *data, uint64_t
 mica_status mica__pictures_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user) {
   if (given->data) return mica__visit_data(run, given, visit_first, fn, user);
   if (!given->file_count)
-    return mica__fail(
-        MICA_E_INVALID,
-        "the network was trained on pictures: name their files; neither texts nor standard input can be given");
+    return mica__fail(MICA_E_INVALID,
+                      "the network was trained on pictures; give files of pictures (not a text or standard input)");
   return mica__visit_files(run, given, visit_file, fn, user);
 }
 

@@ -493,12 +493,11 @@ mica_status mica__samples_read(mica_run *run, const mica_run_input *input, mica_
   if (input->data) return read_dataset(run, input->data, input->part, input->count, s);
   if (input->text) {
     if (pictures)
-      return mica__fail(
-          MICA_E_INVALID,
-          "the network was trained on pictures: name their files; neither texts nor standard input can be given");
+      return mica__fail(MICA_E_INVALID,
+                        "the network was trained on pictures; give files of pictures (not a text or standard input)");
     return read_table(run, input, NULL, s);
   }
-  if (!input->file_count) return mica__fail(MICA_E_INVALID, "there is nothing to predict from");
+  if (!input->file_count) return mica__fail(MICA_E_INVALID, "give a file, data or a text to predict from");
   if (input->file_count == 1 && mica__name_ends(input->files[0], ".npy")) return read_array(run, input->files[0], s);
   if (!pictures) {
     if (mica__is_folder(input->files[0]))

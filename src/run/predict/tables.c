@@ -101,8 +101,10 @@ static mica_status open_table(mica_run *run, const char *name, const char *text,
                         run->task->name);
     status = mica__content_read(name, &content, &size);
     if (status == MICA_OK && memchr(content, 0, size))
-      status = mica__fail(MICA_E_FORMAT, "%s is not a table; the task %s predicts from the rows of tables", name,
-                          run->task->name);
+      status = mica__fail(MICA_E_FORMAT,
+                          "%s holds a zero byte, so it is not a table of text; the task %s predicts from the rows of "
+                          "tables (if the file is a table in UTF-16, save it as UTF-8)",
+                          name, run->task->name);
   }
   if (status == MICA_OK) status = mica__table_read(name, (char *)content, size, &config, data);
   free(content);
@@ -127,7 +129,7 @@ mica_status mica__tables_visit(mica_run *run, const mica_run_input *given, mica_
     return visit_opened(run, data, given->count, fn, user);
   }
   for (size_t i = 0; i < given->file_count; i++) MICA_TRY(visit_table(run, given->files[i], NULL, fn, user));
-  return given->file_count ? MICA_OK : mica__fail(MICA_E_INVALID, "there is nothing to predict from");
+  return given->file_count ? MICA_OK : mica__fail(MICA_E_INVALID, "give a file, data or a text to predict from");
 }
 
 mica_status mica__tables_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user) {

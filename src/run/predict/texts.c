@@ -263,7 +263,7 @@ static mica_status add_samples(const mica_run *run, const mica_dataset *data, ui
 static mica_status add_input(mica_run *run, const mica_run_input *input, texts *t) {
   if (input->text) return add_given(run, input, NULL, t);
   for (size_t i = 0; i < input->file_count; i++) MICA_TRY(add_given(run, input, input->files[i], t));
-  return t->count ? MICA_OK : mica__fail(MICA_E_INVALID, "there is nothing to predict from");
+  return t->count ? MICA_OK : mica__fail(MICA_E_INVALID, "give a file, data or a text to predict from");
 }
 
 /* --- samples of an input --- */

@@ -210,18 +210,22 @@ static mica_status check(mica_run *const *runs, size_t count, const mica_compare
   if (config->part < MICA_PART_TRAIN || config->part > MICA_PART_TEST)
     return mica__fail(MICA_E_INVALID, "mica_runs_compare: part is %d, but must be from 0 to %d", (int)config->part,
                       (int)MICA_PART_TEST);
-  if (config->samples < 0 || config->repeats < 0 || !(config->seconds >= 0))
-    return mica__fail(
-        MICA_E_INVALID,
-        "mica_runs_compare: samples (%lld), repeats (%lld) and seconds (%g) must be numbers that are not negative",
-        (long long)config->samples, (long long)config->repeats, config->seconds);
+  if (config->samples < 0)
+    return mica__fail(MICA_E_INVALID, "mica_runs_compare: samples is %lld, but must be 0 or above",
+                      (long long)config->samples);
+  if (config->repeats < 0)
+    return mica__fail(MICA_E_INVALID, "mica_runs_compare: repeats is %lld, but must be 0 or above",
+                      (long long)config->repeats);
+  if (!(config->seconds >= 0))
+    return mica__fail(MICA_E_INVALID, "mica_runs_compare: seconds is %g, but must be 0 or above", config->seconds);
   for (size_t i = 0; i < count; i++) {
     if (!runs[i] || !runs[i]->folder)
       return mica__fail(MICA_E_INVALID, "mica_runs_compare: runs[%zu] %s", i, runs[i] ? "has no folder" : "is NULL");
     if (runs[i]->task != runs[0]->task)
-      return mica__fail(MICA_E_INVALID,
-                        "%s is a run of the task %s, but %s is one of %s; only runs of one task can be compared",
-                        runs[0]->folder, runs[0]->task->name, runs[i]->folder, runs[i]->task->name);
+      return mica__fail(
+          MICA_E_INVALID,
+          "%s is a run of the task %s, but %s is a run of the task %s; only runs of the same task can be compared",
+          runs[0]->folder, runs[0]->task->name, runs[i]->folder, runs[i]->task->name);
   }
   return MICA_OK;
 }

@@ -255,7 +255,8 @@ static mica_status compare(const mica_run *run, const mica_answer *own, const mi
                       run->task->name);
   const mica_shape shape = mica_value_shape(own->value), other = mica_value_shape(taught->value);
   if (own->kind != taught->kind)
-    return mica__fail(MICA_E_FORMAT, "the teacher in %s gives answers of another kind than the network",
+    return mica__fail(MICA_E_FORMAT,
+                      "the teacher in %s and the network give different kinds of answers, such as classes and numbers",
                       run->networks->teacher.run->folder);
   if (!mica_shape_equal(shape, other))
     return mica__fail(MICA_E_FORMAT, "the teacher in %s answers with %s numbers, but the network with %s",

@@ -124,13 +124,15 @@ static mica_status check_input(const mica_run *run) {
   mica_shape sample = {.rank = (int32_t)input.count + 1, .dim = {MICA_DYNAMIC}};
   if (mica_onnx_input_count(run->networks->network) != 1 || port.kind != MICA_ONNX_KIND_TENSOR || !port.has_dtype)
     return mica__fail(MICA_E_UNSUPPORTED,
-                      "%s has %zu input%s; a model to train must have exactly one, a tensor of a known type; masks and "
-                      "token types cannot be made from data",
+                      "%s has %zu input%s; a model to train must have exactly one input, a tensor of a known type "
+                      "(masks and token types cannot be made from data)",
                       path_of(run), mica_onnx_input_count(run->networks->network),
                       mica_onnx_input_count(run->networks->network) == 1 ? " of another kind" : "s");
   if (port.dtype != MICA_F32 && port.dtype != MICA_F16 && port.dtype != MICA_BF16) MICA_TRY(check_ids(run, &port));
   if (mica__run_categories(run))
-    return mica__fail(MICA_E_UNSUPPORTED, "a model in ONNX cannot take columns of classes; leave them out with ignore");
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "a model in ONNX cannot read columns of classes, such as '%s'; leave them out with ignore",
+                      mica__run_category(run, 0).name);
   bool fits = !port.has_shape || port.shape.rank == sample.rank;
   for (size_t k = 0; k < input.count && k + 1 < MICA_MAX_RANK; k++) {
     sample.dim[k + 1] = (int64_t)input.list[k];
@@ -262,10 +264,11 @@ static mica_value answers_of(const mica_run *run, mica_nn *nn, mica_value y, int
   if (shape.rank == 2 && shape.dim[1] == outputs) return y;
   mica__text list = {0};
   list_near(run->networks->network, "", &list);
-  y = mica__graph_fail(y.graph, MICA_E_FORMAT,
-                       "%s gives %s, but %lld answers per sample are learned; name the value before a new last layer "
-                       "with stop-at; near the end are %s",
-                       path_of(run), mica_shape_format(shape, has), (long long)outputs, list.data ? list.data : "none");
+  y = mica__graph_fail(
+      y.graph, MICA_E_FORMAT,
+      "%s computes %s, but the run learns %lld answers per sample; set stop-at to the value that a new "
+      "last layer reads, for example one of %s",
+      path_of(run), mica_shape_format(shape, has), (long long)outputs, list.data ? list.data : "none");
   mica__text_free(&list);
   return y;
 }
