@@ -28,7 +28,8 @@ const char *mica__precision_at(size_t i);
   X(S, CHOICE, optimizer, "optimizer", "", "NAME",                                                                     \
     "optimizer (default: sgd for vgg11, resnet18, resnet50 and mobilenetv2, else adamw)", .names = mica__optimizer_at, \
     .fixed = true)                                                                                                     \
-  X(S, REAL, lr, "lr", "", "RATE", "peak learning rate (default: by model and optimizer)", .low = 1e-12, .high = 1e6)  \
+  X(S, REAL, lr, "lr", "", "RATE", "peak learning rate (default: by model and optimizer; 5e-5 for a published model)", \
+    .low = 1e-12, .high = 1e6)                                                                                         \
   X(S, FLAG, find_lr, "find-lr", "false", "", "find the learning rate by a short sweep before training",               \
     .fixed = true)                                                                                                     \
   X(S, CHOICE, schedule, "schedule", "", "NAME",                                                                       \
@@ -52,8 +53,7 @@ const char *mica__precision_at(size_t i);
   X(S, INT, patience, "patience", "0", "N", "stop after N epochs without a better validation result; 0: never",        \
     .low = 0, .high = 1e6)                                                                                             \
   X(S, INT, checkpoint_steps, "checkpoint-steps", "0", "N",                                                            \
-    "write a checkpoint after every N steps and after each epoch; 0: only after each epoch", .low = 0,                 \
-    .high = INT32_MAX)                                                                                                 \
+    "steps between checkpoints within an epoch; 0: only after each epoch", .low = 0, .high = INT32_MAX)                \
   X(S, PATH, init, "init", "", "FILE",                                                                                 \
     "start with the weights of a safetensors file or run (at least half must match in name and shape), an ONNX model " \
     "(its output is logits, or numbers in the target's units) or a published model's folder (tasks text, classify "    \
