@@ -84,7 +84,7 @@ mica_value mica__nn_message(mica_nn *nn, const char *name, mica_value x, mica_va
   if (c->width < 1 || (c->kind == MICA__MESSAGE_GAT && (c->heads < 1 || c->width % c->heads)))
     return mica__graph_fail(
         x.graph, MICA_E_SHAPE,
-        "%s: width (%lld) must be at least 1 and, with attention, a multiple of heads (%lld), also at least 1", name,
+        "%s: width (%lld) must be at least 1; with attention, heads (%lld) must be at least 1 and divide width", name,
         (long long)c->width, (long long)c->heads);
   mica_nn_push(nn, name);
   switch (c->kind) {

@@ -78,22 +78,29 @@ static mica_status check_row(const char *call, const mica_name_row *row, size_t 
   MICA_TRY(check_marks(call, row, index, row->source, marks));
   MICA_TRY(check_marks(call, row, index, row->scales, marks));
   const bool cut = row->of != 0 || row->first != 0;
-  if (row->first < 0 || row->of < 0 || (cut && row->first >= row->of) || (row->transposed && row->reshaped))
-    return mica__fail(MICA_E_INVALID, "%s: row %zu of the map (%s): %s", call, index, row->source,
-                      row->transposed && row->reshaped ? "a tensor can be transposed or reshaped, not both"
-                                                       : "'first' must be below 'of', and both 0 or above");
-  if (row->stacked < 0 || (row->stacked && (cut || row->transposed || row->reshaped || row->add != 0)))
-    return mica__fail(
-        MICA_E_INVALID,
-        "%s: row %zu of the map (%s): stacked (%lld) must be 0 or above; stacked tensors cannot be cut, transposed, "
-        "reshaped or added to",
-        call, index, row->source, (long long)row->stacked);
-  if (row->every < 0 || row->every > MOST_EVERY || row->phase < 0 || (row->phase && row->phase >= row->every) ||
-      (row->every && (cut || row->stacked || row->reshaped)))
+  if (row->transposed && row->reshaped)
+    return mica__fail(MICA_E_INVALID, "%s: row %zu of the map (%s): a tensor can be transposed or reshaped, not both",
+                      call, index, row->source);
+  if (row->first < 0 || row->of < 0 || (cut && row->first >= row->of))
+    return mica__fail(MICA_E_INVALID,
+                      "%s: row %zu of the map (%s): first (%lld) must be below of (%lld), and both 0 or above", call,
+                      index, row->source, (long long)row->first, (long long)row->of);
+  if (row->stacked < 0)
+    return mica__fail(MICA_E_INVALID, "%s: row %zu of the map (%s): stacked is %lld, but must be 0 or above", call,
+                      index, row->source, (long long)row->stacked);
+  if (row->stacked && (cut || row->transposed || row->reshaped || row->add != 0))
+    return mica__fail(MICA_E_INVALID,
+                      "%s: row %zu of the map (%s): stacked tensors cannot be cut, transposed, reshaped or added to",
+                      call, index, row->source);
+  if (row->every < 0 || row->every > MOST_EVERY || row->phase < 0 || (row->phase && row->phase >= row->every))
     return mica__fail(MICA_E_INVALID,
                       "%s: row %zu of the map (%s): every (%lld) must be 0 to 65536, and phase (%lld) 0 or from 1 to "
-                      "every - 1; every cannot be combined with first, of, stacked or reshaped",
+                      "every - 1",
                       call, index, row->source, (long long)row->every, (long long)row->phase);
+  if (row->every && (cut || row->stacked || row->reshaped))
+    return mica__fail(MICA_E_INVALID,
+                      "%s: row %zu of the map (%s): every cannot be combined with first, of, stacked or reshaped", call,
+                      index, row->source);
   if (row->scales && (cut || row->stacked || row->reshaped || row->transposed || row->add != 0))
     return mica__fail(
         MICA_E_INVALID,

@@ -439,9 +439,10 @@ static mica_status check(const mica_nn *nn, const mica_optimizer_config *c) {
                       c->ema != 0 ? "a moving average" : "a gradient that is accumulated");
   if (c->rows && c->communicator)
     return mica__fail(MICA_E_UNSUPPORTED, "mica_optimize: tables cannot be updated by rows on several ranks");
-  if (c->shard && (!c->communicator || c->ema != 0 || c->compress != MICA_COMPRESSION_NONE))
-    return mica__fail(MICA_E_UNSUPPORTED,
-                      "mica_optimize: shard needs a communicator, and cannot be combined with ema or compress");
+  if (c->shard && !c->communicator)
+    return mica__fail(MICA_E_UNSUPPORTED, "mica_optimize: shard is set, but communicator is NULL");
+  if (c->shard && (c->ema != 0 || c->compress != MICA_COMPRESSION_NONE))
+    return mica__fail(MICA_E_UNSUPPORTED, "mica_optimize: shard cannot be combined with ema or compress");
   if (c->bucket_bytes < 0 || (size_t)c->compress > MICA_COMPRESSION_U8)
     return mica__fail(MICA_E_INVALID,
                       "mica_optimize: bucket_bytes (%lld) must be 0 or above, and compress (%d) a mica_compression",

@@ -70,5 +70,6 @@ mica_status mica__ranks_reduce(mica_graph *graph, const mica_optimizer_config *c
   return channel < MICA__CHANNEL_SHARD_NORMS
              ? MICA_OK
              : mica__fail(MICA_E_INVALID,
-                          "mica_optimize: bucket_bytes is too small: the gradients fill too many buckets");
+                          "mica_optimize: bucket_bytes is too small: the gradients fill too many buckets; choose a "
+                          "larger size");
 }

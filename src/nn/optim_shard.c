@@ -89,7 +89,8 @@ static mica_status channel_of(int32_t number, bool values, int32_t *channel) {
   return *channel < MICA__CHANNEL_SHARD_NORMS
              ? MICA_OK
              : mica__fail(MICA_E_INVALID,
-                          "mica_optimize: bucket_bytes is too small: the gradients fill too many buckets");
+                          "mica_optimize: bucket_bytes is too small: the gradients fill too many buckets; choose a "
+                          "larger size");
 }
 
 static mica_status reduce(const mica_optimizer_config *c, const int32_t *owners, mica_value *gradients, size_t count,

@@ -6,6 +6,7 @@
 #include "ops/blocks/blocks.h"
 
 #include <mica/index.h>
+#include <string.h>
 
 static const mica_value null_value = {0};
 static const mica_init_config xavier = {.kind = MICA_INIT_XAVIER_UNIFORM};
@@ -48,6 +49,9 @@ typedef struct projected {
   mica_value q, k, v;
 } projected;
 
+/* The length of the open scope's name, without the dot at its end. */
+static int scope_length(const mica_nn *nn) { return *nn->prefix ? (int)strlen(nn->prefix) - 1 : 0; }
+
 /* Splits the columns y (B, T, n D) of a projection into heads (B, T, n, D).
  *
  * A group is one head of keys and values, together with the query heads that share it. of_q and of_kv say what the
@@ -61,8 +65,10 @@ static mica_value split(mica_nn *nn, mica_value y, int64_t of_q, int64_t of_kv, 
   if (groups < 1 || columns != groups * heads * c->head_size)
     return mica__graph_fail(
         nn->graph, MICA_E_FORMAT,
-        "the weights file has %lld columns for %s, but must have a multiple of %lld heads of size %lld",
-        (long long)columns, nn->prefix, (long long)heads, (long long)c->head_size);
+        "%.*s: the weights file has %lld columns, but their number must be a multiple of %lld, the width of %lld heads "
+        "of size %lld",
+        scope_length(nn), nn->prefix, (long long)columns, (long long)(heads * c->head_size), (long long)heads,
+        (long long)c->head_size);
   c->heads = groups * shared;
   c->groups = groups;
   return mica__split_heads(y, groups * heads, c->head_size);
@@ -80,8 +86,8 @@ static projected project_apart(mica_nn *nn, mica_value x, mica_value memory, mic
   if (mica_value_is_null(p.v) || (mica_value_shape(p.k).dim[2] == groups && mica_value_shape(p.v).dim[2] == groups))
     return p;
   mica__graph_fail(nn->graph, MICA_E_FORMAT,
-                   "the weights file must have the same groups of heads for q_proj, k_proj and v_proj of %s",
-                   nn->prefix);
+                   "%.*s: the weights file must have the same number of groups of heads for q_proj, k_proj and v_proj",
+                   scope_length(nn), nn->prefix);
   return (projected){0};
 }
 

@@ -96,8 +96,10 @@ static mica_value in_parallel(mica_nn *nn, mica_value x, const mica_transformer_
 /* False, with an error in the graph, if the configuration is invalid. */
 static bool check(mica_value x, bool crosses, const mica_transformer_config *c) {
   const mica_shape shape = mica_value_shape(x);
+  char text[MICA_SHAPE_TEXT];
   if (shape.rank != 3 || shape.dim[2] < 1)
-    mica__builder_fail("transformer", x, MICA_E_SHAPE, "sequences must be (B, T, C), with C known");
+    mica__builder_fail("transformer", x, MICA_E_SHAPE, "the sequences are %s, but must be (B, T, C), with C known",
+                       mica_shape_format(shape, text));
   else if ((unsigned)c->norms > MICA_BLOCK_NORMS_AROUND || (unsigned)c->order > MICA_BLOCK_ORDER_TWO_NORMS)
     mica__builder_fail("transformer", x, MICA_E_INVALID,
                        "norms (%d) must be a mica_block_norms, and order (%d) a mica_block_order", (int)c->norms,
@@ -106,7 +108,8 @@ static bool check(mica_value x, bool crosses, const mica_transformer_config *c) 
     mica__builder_fail("transformer", x, MICA_E_INVALID, "MICA_BLOCK_NORMS_AROUND cannot be combined with post_norm");
   else if (c->order != MICA_BLOCK_ORDER_SEQUENCE && (crosses || c->post_norm || c->norms != MICA_BLOCK_NORMS_BEFORE))
     mica__builder_fail("transformer", x, MICA_E_INVALID,
-                       "parallel parts need MICA_BLOCK_NORMS_BEFORE, and cannot have post_norm or a memory");
+                       "an order with parallel parts needs MICA_BLOCK_NORMS_BEFORE, and allows neither post_norm nor a "
+                       "memory");
   else
     return true;
   return false;

@@ -25,10 +25,15 @@ static mica_value count_along(mica_value x) {
   return mica_cumsum(ones, 0, true, false);
 }
 
+static mica_value fail_shape(const char *op, mica_value x, const char *wanted) {
+  char text[MICA_SHAPE_TEXT];
+  return mica__builder_fail(op, x, MICA_E_SHAPE, "x is %s, but must be %s",
+                            mica_shape_format(mica_value_shape(x), text), wanted);
+}
+
 mica_value mica_positions(mica_value x, mica_value offset) {
   if (mica_value_is_null(x)) return x;
-  if (mica_value_shape(x).rank < 2)
-    return mica__builder_fail("positions", x, MICA_E_SHAPE, "sequences must be (B, T, ...)");
+  if (mica_value_shape(x).rank < 2) return fail_shape("positions", x, "(B, T, ...)");
   mica_value along = count_along(x);
   if (mica_value_is_null(offset)) return along;
   return mica_add(mica_unsqueeze(offset, MICA_AXES(1)), mica_unsqueeze(along, MICA_AXES(0)));
@@ -98,7 +103,7 @@ mica_value mica_rotary(mica_value x, mica_value positions, const mica_rotary_con
   mica_shape shape = mica_value_shape(x);
   if (mica_value_is_null(x) || mica_value_is_null(positions)) return (mica_value){0};
   if (shape.rank != 4 || shape.dim[2] < 1 || shape.dim[3] < 1)
-    return mica__builder_fail("rotary", x, MICA_E_SHAPE, "x must be (B, T, H, D), with H and D known");
+    return fail_shape("rotary", x, "(B, T, H, D), with H and D known");
   const int64_t all = shape.dim[3];
   if (!complete(x, all, &c)) return (mica_value){0};
   if (c.rotated == all) return rotate(x, positions, &c, shape.dim[2]);
@@ -151,8 +156,7 @@ mica_value mica_nn_positions(mica_nn *nn, const char *name, mica_value x, mica_v
   mica_shape shape = mica_value_shape(x);
   if (mica__nn_missing(nn, "positions", x) || mica_value_is_null(x) || mica_value_is_null(positions))
     return (mica_value){0};
-  if (shape.rank != 3 || shape.dim[2] < 1)
-    return mica__builder_fail("positions", x, MICA_E_SHAPE, "sequences must be (B, T, C), with C known");
+  if (shape.rank != 3 || shape.dim[2] < 1) return fail_shape("positions", x, "(B, T, C), with C known");
   if (kind == MICA_POSITIONS_KIND_SINUSOIDAL) return mica__residual_sum(x, sinusoids(positions, shape.dim[2]));
   if (kind != MICA_POSITIONS_KIND_LEARNED) return x;
   const mica_embedding_config config = {.weight = {.kind = MICA_INIT_NORMAL, .value = 0.02}};
@@ -164,7 +168,7 @@ mica_value mica_nn_positions(mica_nn *nn, const char *name, mica_value x, mica_v
 mica_value mica_last_rows(mica_value x, mica_value lengths) {
   mica_shape shape = mica_value_shape(x);
   if (mica_value_is_null(x)) return x;
-  if (shape.rank != 3) return mica__builder_fail("last_rows", x, MICA_E_SHAPE, "sequences must be (B, T, C)");
+  if (shape.rank != 3) return fail_shape("last_rows", x, "(B, T, C)");
   if (mica_value_is_null(lengths)) return mica_squeeze(mica_slice(x, 1, -1, MICA_END, 1), MICA_AXES(1));
   /* mica_gather_elements needs an index for each element, so the row's index is repeated for all features. */
   mica_value last = mica_unsqueeze(mica_sub(lengths, mica__number(lengths, 1)), MICA_AXES(-1, -2));
@@ -174,8 +178,7 @@ mica_value mica_last_rows(mica_value x, mica_value lengths) {
 
 mica_value mica_mean_rows(mica_value x, mica_value lengths) {
   if (mica_value_is_null(x)) return x;
-  if (mica_value_shape(x).rank != 3)
-    return mica__builder_fail("mean_rows", x, MICA_E_SHAPE, "sequences must be (B, T, C)");
+  if (mica_value_shape(x).rank != 3) return fail_shape("mean_rows", x, "(B, T, C)");
   if (mica_value_is_null(lengths)) return mica_mean(x, MICA_AXES(1), false);
   mica_value inside = mica_less(mica_unsqueeze(mica_positions(x, (mica_value){0}), MICA_AXES(0)),
                                 mica_unsqueeze(lengths, MICA_AXES(1)));

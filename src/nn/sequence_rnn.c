@@ -62,9 +62,10 @@ mica_rnn_results mica_nn_rnn(mica_nn *nn, const char *name, mica_value x, int64_
   if (mica__nn_missing(nn, "rnn", x) || mica_value_is_null(x)) return last;
   if (c.layers == 0) c.layers = 1;
   if (shape.rank != 3 || shape.dim[2] < 1 || hidden < 1 || c.layers < 1) {
+    char text[MICA_SHAPE_TEXT];
     mica__builder_fail("rnn", x, MICA_E_SHAPE,
-                       "layers (%lld) and hidden (%lld) must be at least 1, and sequences (B, T, C), with C known",
-                       (long long)c.layers, (long long)hidden);
+                       "layers (%lld) and hidden (%lld) must be at least 1, and x (%s) must be (B, T, C), with C known",
+                       (long long)c.layers, (long long)hidden, mica_shape_format(shape, text));
     return last;
   }
   x = mica__nn_narrow(nn, x);

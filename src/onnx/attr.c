@@ -54,7 +54,7 @@ bool mica__lower_product(mica__lowering *l, const mica__onnx_node *node, int64_t
                          int64_t *out) {
   if (a >= 0 && b >= 0 && mica__mul_i64(a, b, out) && *out <= most) return true;
   mica__lower_fail(l, node, MICA_E_INVALID,
-                   "%lld times %lld elements: both numbers must be known and 0 or above, and the product at most %lld",
+                   "it has sizes of %lld and %lld; both must be known and 0 or above, and their product at most %lld",
                    (long long)a, (long long)b, (long long)most);
   return false;
 }

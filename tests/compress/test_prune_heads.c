@@ -372,7 +372,7 @@ START_TEST(a_file_of_half_heads_is_refused) {
   ck_ok(mica_nn_create(graph, &(mica_nn_config){.like = file}, &nn));
   build(nn, &kinds[0], mica_input(graph, "x", MICA_I32, MICA_SHAPE(BATCH, STEPS)));
   ck_assert_int_eq(mica_graph_status(graph), MICA_E_FORMAT);
-  ck_assert_msg(strstr(mica_graph_message(graph), "but must have a multiple of 3 heads of size 4"), "%s",
+  ck_assert_msg(strstr(mica_graph_message(graph), "must be a multiple of 12, the width of 3 heads of size 4"), "%s",
                 mica_graph_message(graph));
   mica_nn_destroy(nn);
   mica_graph_destroy(graph);

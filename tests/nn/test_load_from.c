@@ -315,11 +315,11 @@ START_TEST(rows_that_cannot_be_are_refused) {
   refused(MICA_E_INVALID, MAP({.own = "a"}), "row 0 of the map has no source");
   refused(MICA_E_INVALID, MAP({.own = "a.#", .source = "b|b.#.#"}), "'b.#.#' has more '#' than a.#");
   refused(MICA_E_INVALID, MAP({.own = "#.#.#.#.#", .source = "b"}), "has more than 4 '#'");
-  refused(MICA_E_INVALID, MAP({.own = "a", .source = "b", .first = 3, .of = 3}), "'first' must be below 'of'");
-  refused(MICA_E_INVALID, MAP({.own = "a", .source = "b", .first = -1}), "'first' must be below 'of'");
-  refused(MICA_E_INVALID, MAP({.own = "a", .source = "b", .of = -1}), "'first' must be below 'of'");
+  refused(MICA_E_INVALID, MAP({.own = "a", .source = "b", .first = 3, .of = 3}), "first (3) must be below of (3)");
+  refused(MICA_E_INVALID, MAP({.own = "a", .source = "b", .first = -1}), "first (-1) must be below of (0)");
+  refused(MICA_E_INVALID, MAP({.own = "a", .source = "b", .of = -1}), "first (0) must be below of (-1)");
   refused(MICA_E_INVALID, MAP({.own = "a", .source = "b", .transposed = true, .reshaped = true}), "not both");
-  refused(MICA_E_INVALID, MAP({.own = "a", .source = "b.@", .stacked = -1}), "stacked");
+  refused(MICA_E_INVALID, MAP({.own = "a", .source = "b.@", .stacked = -1}), "stacked is -1");
   refused(MICA_E_INVALID, MAP({.own = "a", .source = "b.@", .stacked = 2, .add = 1}), "stacked tensors cannot be cut");
   refused(MICA_E_INVALID, &(mica_name_map){.count = 1}, "rows are NULL");
   ck_assert_int_eq(mica_nn_load_from(NULL, session, weights, NULL, &missing), MICA_E_INVALID);

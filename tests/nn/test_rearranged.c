@@ -109,8 +109,8 @@ START_TEST(vectors_of_some_numbers) {
   refused((mica_name_row){.every = 3, .transposed = true}, MICA_E_INVALID, "reads 'w' transposed");
   refused((mica_name_row){.every = 3, .phase = 3}, MICA_E_INVALID,
           "every (3) must be 0 to 65536, and phase (3) 0 or from 1");
-  refused((mica_name_row){.every = -1}, MICA_E_INVALID, "every cannot be combined with");
-  refused((mica_name_row){.phase = 1}, MICA_E_INVALID, "every cannot be combined with");
+  refused((mica_name_row){.every = -1}, MICA_E_INVALID, "every (-1) must be 0 to 65536, and phase (0) 0 or from 1");
+  refused((mica_name_row){.phase = 1}, MICA_E_INVALID, "every (0) must be 0 to 65536, and phase (1) 0 or from 1");
   refused((mica_name_row){.every = 3, .of = 4}, MICA_E_INVALID, "every cannot be combined with");
   refused((mica_name_row){.every = 3, .stacked = 3}, MICA_E_INVALID, "every cannot be combined with");
 }

@@ -174,7 +174,9 @@ static int64_t usual_depth(int64_t H, int64_t W) {
 static bool complete(mica_value x, mica_denoiser_config *c) {
   const mica_shape s = mica_value_shape(x);
   if (s.rank != 4 || s.dim[1] < 1 || s.dim[2] < 1 || s.dim[3] < 1) {
-    mica__graph_fail(x.graph, MICA_E_SHAPE, "denoiser: the input must be pictures (N, C, H, W), with C, H and W known");
+    char text[MICA_SHAPE_TEXT];
+    mica__graph_fail(x.graph, MICA_E_SHAPE, "denoiser: the input is %s, but must be (N, C, H, W) with C, H and W known",
+                     mica_shape_format(s, text));
     return false;
   }
   if (!c->width) c->width = USUAL_WIDTH;
@@ -185,9 +187,9 @@ static bool complete(mica_value x, mica_denoiser_config *c) {
     mica__graph_fail(
         x.graph, MICA_E_INVALID,
         "denoiser: width (%lld) must be even and 2 to %d, blocks (%lld) 1 to %d, depth (%lld) 0 to %d, dropout "
-        "(%g) at least 0 and below 1, and classes, groups and head 0 or above",
+        "(%g) at least 0 and below 1, and classes (%lld), groups (%lld) and head (%lld) 0 or above",
         (long long)c->width, MICA_DENOISER_WIDEST, (long long)c->blocks, MOST_BLOCKS, (long long)c->depth, MOST_DEPTH,
-        (double)c->dropout);
+        (double)c->dropout, (long long)c->classes, (long long)c->groups, (long long)c->head);
     return false;
   }
   if (!c->depth) c->depth = usual_depth(s.dim[2], s.dim[3]);
