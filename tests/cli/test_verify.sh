@@ -46,7 +46,7 @@ same=$(json predictions.0.similarity)
 run predict --model "$work/run" "$work/voices/bob/1.wav" "$work/voices/eve/2.wav" --json
 awk -v a="$same" -v b="$(json predictions.0.similarity)" 'BEGIN { exit !(a > b) }' || fault "$same and less for others"
 run predict --model "$work/run" "$work/voices/bob/1.wav"
-ends 1 '' '*bob/1.wav has nothing to be compared with: name a second file, or a gallery*'
+ends 1 '' '*bob/1.wav has nothing to be compared with; give a second file or a gallery*'
 run predict --model "$work/run" "$work/voices/eve/3.wav" --gallery "$work/voices" --top 2 --json
 holds predictions.0.nearest.0.name eve/3.wav
 holds predictions.0.nearest.1.name 'eve/*.wav'
