@@ -133,9 +133,11 @@ mica_status mica_report_add(mica_report *report, const mica_item *item) {
   if (!report->count)
     return mica__fail(MICA_E_INVALID, "mica_report_add: the report has no section; call mica_report_begin first");
   if (!uses(item))
-    return mica__fail(MICA_E_INVALID,
-                      "mica_report_add: '%s' does not have the content, columns and shape that its kind needs",
-                      item->name);
+    return mica__fail(
+        MICA_E_INVALID,
+        "mica_report_add: '%s' does not have the content, columns or shape that its kind needs; mica/report.h "
+        "describes each kind",
+        item->name);
   section *last = &report->sections[report->count - 1];
   const size_t cells = item->rows * item->columns;
   if (item->columns && cells / item->columns != item->rows)

@@ -551,7 +551,7 @@ START_TEST(refusals) {
   refused(mica_op_softmax_fwd(q, 1, x, y), MICA_E_SHAPE, "softmax_fwd: y is f32 (2, 3, 7, 8), but must be f32");
   refused(mica_op_softmax_fwd(q, 1, x, half), MICA_E_DTYPE, "softmax_fwd: y is f16");
   refused(mica_op_max_pool_bwd(q, &windows, x, y, z), MICA_E_SHAPE, "max_pool_bwd");
-  refused(mica_op_max_pool_fwd(q, NULL, x, y), MICA_E_INVALID, "size (0)");
+  refused(mica_op_max_pool_fwd(q, NULL, x, y), MICA_E_INVALID, "size is 0");
   refused(mica_op_activation_fwd(q, (mica_activation)99, 0, x, y), MICA_E_INVALID, "99 is not an activation");
   refused(mica_op_batch_norm_fwd(q, EPSILON, x, c, c, NULL, c, y), MICA_E_INVALID, "batch_norm_fwd: mean");
   refused(mica_op_group_norm_fwd(q, 2, EPSILON, x, c, c, z), MICA_E_SHAPE, "group_norm_fwd: group_norm");

@@ -79,14 +79,16 @@ static mica_status infer_matmul(const mica__type *inputs, int32_t input_count, v
   bool fits = a.rank >= 2 && (b.rank == 2 || b.rank == a.rank) && !mica__shape_is_open(a) && !mica__shape_is_open(b);
   for (int32_t i = 0; fits && b.rank > 2 && i + 2 < a.rank; i++) fits = a.dim[i] == b.dim[i];
   int64_t n = fits ? b.dim[b.rank - 1 - attrs->transposed] : 0, k = fits ? a.dim[a.rank - 1] : 0;
-  if (!fits || k < 1 || k > INT32_MAX || n > INT32_MAX || b.dim[b.rank - 2 + attrs->transposed] != k)
-    return mica__fail(
-        MICA_E_SHAPE,
-        "%s and %s cannot be multiplied: their shapes must be known and fit as matrices, with 1 to 2^31 - 1 "
-        "elements to sum, and at most 2^31 - 1 columns",
-        mica_shape_format(a, ta), mica_shape_format(b, tb));
+  if (!fits || b.dim[b.rank - 2 + attrs->transposed] != k)
+    return mica__fail(MICA_E_SHAPE, "%s and %s cannot be multiplied: the shapes must be known and fit as matrices",
+                      mica_shape_format(a, ta), mica_shape_format(b, tb));
+  if (k < 1 || k > INT32_MAX || n > INT32_MAX)
+    return mica__fail(MICA_E_SHAPE,
+                      "the product has %lld columns and sums %lld elements, but must have at most 2^31 - 1 columns and "
+                      "sum 1 to 2^31 - 1 elements",
+                      (long long)n, (long long)k);
   if (mica__int8_input(attrs, MICA__INT8_OTHER) >= 0)
-    return mica__fail(MICA_E_SHAPE, "an operand to add is given, but only convolutions take one");
+    return mica__fail(MICA_E_SHAPE, "an operand to add is given, but only convolutions support one");
   *out = (mica__type){attrs->to, a};
   out->shape.dim[a.rank - 1] = n;
   return check_operands(attrs, inputs, a.rank == 2 ? a.dim[0] : 1, n);
@@ -108,7 +110,7 @@ static mica_status check_other(const mica__int8_attrs *attrs, const mica__type *
   const int32_t at = mica__int8_input(attrs, MICA__INT8_OTHER);
   for (int32_t i = MICA__INT8_OTHER_SCALE; i < MICA__INT8_OPERANDS; i++) {
     if (at < 0 && mica__int8_input(attrs, (mica__int8_operand)i) >= 0)
-      return mica__fail(MICA_E_SHAPE, "%s is given without an operand to add", operand_names[i]);
+      return mica__fail(MICA_E_SHAPE, "%s is given, but the operand to add is missing", operand_names[i]);
     MICA_TRY(expect(attrs, inputs, (mica__int8_operand)i, MICA_F32, 1));
   }
   if (at < 0) return MICA_OK;
@@ -134,9 +136,11 @@ static mica_status infer_conv(const mica__type *inputs, int32_t input_count, voi
     return mica__fail(MICA_E_SHAPE, "images %s and filters %s must have the same rank, 3 or 4, and no open dimension",
                       mica_shape_format(x, tx), mica_shape_format(w, tw));
   MICA_TRY(mica__conv_dims_of(&config, x, w, NULL, &dims));
-  if (dims.out[1] < 1 || dims.out[2] < 1 || dims.c < 1)
-    return mica__fail(MICA_E_SHAPE,
-                      "the result would be empty: the filters are larger than the padded images, or have no channels");
+  if (dims.c < 1)
+    return mica__fail(MICA_E_SHAPE, "filters are %s, but must have at least 1 channel", mica_shape_format(w, tw));
+  if (dims.out[1] < 1 || dims.out[2] < 1)
+    return mica__fail(MICA_E_SHAPE, "filters %s are larger than the padded images %s", mica_shape_format(w, tw),
+                      mica_shape_format(x, tx));
   *out = (mica__type){attrs->to, x};
   out->shape.dim[1] = w.dim[0];
   for (int32_t i = 2; i < x.rank; i++) out->shape.dim[i] = dims.out[i + 3 - x.rank];

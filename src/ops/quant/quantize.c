@@ -184,9 +184,9 @@ static bool divide(const char *op, int32_t axis, int64_t block, beside *b) {
   mica_shape x = mica_value_shape(b->x), own = mica_value_shape(b->scale), want = x;
   int64_t extent = x.dim[axis];
   if (extent == MICA_DYNAMIC || x.rank == MICA_MAX_RANK) {
-    mica__builder_fail(op, b->x, MICA_E_SHAPE,
-                       "axis %d of %s cannot be divided into blocks: its size must be known, and the rank below 8",
-                       (int)axis, mica_shape_format(x, tx));
+    mica__builder_fail(op, b->x, MICA_E_SHAPE, "axis %d of %s cannot be divided into blocks, because %s", (int)axis,
+                       mica_shape_format(x, tx),
+                       extent == MICA_DYNAMIC ? "its size is not known" : "the rank is not below 8");
     return false;
   }
   want.dim[axis] = extent / block + (extent % block != 0);
@@ -288,9 +288,11 @@ static mica_value pack4(mica_value q) {
   int32_t last = pairs.rank - 1;
   int64_t extent = pairs.rank ? pairs.dim[last] : 1;
   if (!q.graph) return q;
-  if (extent < 0 || extent % 2 != 0 || pairs.rank == MICA_MAX_RANK)
-    return mica__builder_fail("quantize", q, MICA_E_SHAPE,
-                              "the last axis must have a known, even size for 4 bits, and the rank be below 8");
+  if (extent < 0 || extent % 2 != 0)
+    return mica__builder_fail("quantize", q, MICA_E_SHAPE, "the last axis must have a known, even size for 4 bits");
+  if (pairs.rank == MICA_MAX_RANK)
+    return mica__builder_fail("quantize", q, MICA_E_SHAPE, "the rank is %d, but must be below %d for 4 bits",
+                              (int)pairs.rank, MICA_MAX_RANK);
   pairs.dim[last] = extent / 2;
   pairs.dim[pairs.rank++] = 2;
   mica_value two = mica_reshape(mica_cast(q, MICA_U8), pairs), fifteen = mica__number(two, 15);
@@ -305,9 +307,11 @@ mica_value mica__unpack4(mica_value x, mica_dtype dtype) {
   if (mica_value_dtype(x) != MICA_U8)
     return mica__builder_fail("dequantize", x, MICA_E_DTYPE, "values of 4 bits must be stored in u8, but x is %s",
                               mica_dtype_name(mica_value_dtype(x)));
-  if (shape.rank == 0 || shape.rank == MICA_MAX_RANK || shape.dim[shape.rank - 1] < 0)
-    return mica__builder_fail("dequantize", x, MICA_E_SHAPE,
-                              "the last axis must have a known size for 4 bits, and the rank be from 1 to 7");
+  if (shape.rank == 0 || shape.rank == MICA_MAX_RANK)
+    return mica__builder_fail("dequantize", x, MICA_E_SHAPE, "the rank is %d, but must be from 1 to %d for 4 bits",
+                              (int)shape.rank, MICA_MAX_RANK - 1);
+  if (shape.dim[shape.rank - 1] < 0)
+    return mica__builder_fail("dequantize", x, MICA_E_SHAPE, "the last axis must have a known size for 4 bits");
   mica__nibble_attrs attrs = {dtype, dtype == MICA_I8 ? 8 : 0};
   mica_value which = mica_constant(x.graph, MICA_U8, MICA_SHAPE(2), (const uint8_t[]){0, 1});
   mica_value bytes = mica__insert_axis(x, shape.rank);

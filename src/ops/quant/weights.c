@@ -79,19 +79,23 @@ static mica_status infer_weights(const mica__type *inputs, int32_t input_count, 
                       "x is %s and the weights %s, but x must have rank 2 or more and the weights rank 2, without open "
                       "dimensions",
                       mica_shape_format(x, tx), mica_shape_format(q, tq));
-  if (nibbles && (attrs->by_k || inputs[Q].dtype != MICA_U8))
-    return mica__fail(MICA_E_SHAPE, "weights of 4 bits must be stored in u8, and not by_k");
+  if (nibbles && attrs->by_k)
+    return mica__fail(MICA_E_SHAPE, "by_k is set, but is not supported for weights of 4 bits");
+  if (nibbles && inputs[Q].dtype != MICA_U8)
+    return mica__fail(MICA_E_SHAPE, "weights of 4 bits are %s, but must be u8", mica_dtype_name(inputs[Q].dtype));
   if (stored != x.dim[x.rank - 1] || stored < 1)
     return mica__fail(MICA_E_SHAPE,
                       "rows of x %s and of the weights %s must have the same number of elements, at least 1; a byte of "
                       "the weights has %d",
                       mica_shape_format(x, tx), mica_shape_format(q, tq), nibbles ? 2 : 1);
-  if (stored % per != 0 || attrs->group < 0 || attrs->group % per != 0 || (attrs->group && stored % attrs->group != 0))
+  if (stored % per != 0)
+    return mica__fail(MICA_E_SHAPE, "rows have %lld elements, but must have a multiple of %d", (long long)stored,
+                      (int)per);
+  if (attrs->group < 0 || attrs->group % per != 0 || (attrs->group && stored % attrs->group != 0))
     return mica__fail(
         MICA_E_SHAPE,
-        "rows have %lld elements and groups %lld (0: the whole row), but both must be multiples of %d, and "
-        "groups must divide a row",
-        (long long)stored, (long long)attrs->group, (int)per);
+        "group is %lld, but must be 0 (the whole row), or a multiple of %d that divides the %lld elements of a row",
+        (long long)attrs->group, (int)per, (long long)stored);
   if (inputs[Q].dtype != MICA_U8 && inputs[Q].dtype != MICA_I8)
     return mica__fail(MICA_E_DTYPE, "weights are %s, but must be i8 or u8", mica_dtype_name(inputs[Q].dtype));
   sizes s = sizes_of(attrs, x, q);

@@ -14,15 +14,22 @@ mica_status mica__resample_window_of(const mica_pool_config *config, int32_t k, 
                                     .pad_end = config->pad[k] + config->pad_more[k],
                                     .dilation = config->dilation[k] ? config->dilation[k] : 1,
                                     .ceil_mode = config->ceil_mode};
-  if (is_sane(window->size, 1) && is_sane(window->stride, 1) && is_sane(window->dilation, 1) &&
-      is_sane(window->pad, 0) && is_sane(window->pad_end, 0) && window->size < MOST / window->dilation)
-    return MICA_OK;
-  return mica__fail(
-      MICA_E_INVALID,
-      "size (%lld), stride (%lld) and dilation (%lld) must be at least 1, padding (%lld and %lld) at least 0, "
-      "and each, and size times dilation, below 2^40, along spatial axis %d",
-      (long long)window->size, (long long)window->stride, (long long)window->dilation, (long long)window->pad,
-      (long long)window->pad_end, (int)k);
+  const struct {
+    const char *name;
+    int64_t value, least;
+  } numbers[] = {{"size", window->size, 1},
+                 {"stride", window->stride, 1},
+                 {"dilation", window->dilation, 1},
+                 {"the padding before the axis", window->pad, 0},
+                 {"the padding after the axis", window->pad_end, 0}};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+    if (!is_sane(numbers[i].value, numbers[i].least))
+      return mica__fail(MICA_E_INVALID, "%s is %lld along spatial axis %d, but must be at least %lld and below 2^40",
+                        numbers[i].name, (long long)numbers[i].value, (int)k, (long long)numbers[i].least);
+  if (window->size < MOST / window->dilation) return MICA_OK;
+  return mica__fail(MICA_E_INVALID,
+                    "size times dilation is %lld times %lld along spatial axis %d, but must be below 2^40",
+                    (long long)window->size, (long long)window->dilation, (int)k);
 }
 
 mica_status mica__resample_window_outputs(const mica__resample_window *window, int64_t n, int64_t *outputs) {

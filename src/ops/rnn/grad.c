@@ -102,7 +102,7 @@ mica_status mica__rnn_gradient(const mica__grad *grad) {
   const mica_shape weights[] = {mica_value_shape(operand[MICA__RNN_W]), mica_value_shape(operand[MICA__RNN_R])};
   char text[2][MICA_SHAPE_TEXT];
   if (!mica__shape_is_known(weights[0]) || !mica__shape_is_known(weights[1]))
-    return mica__fail(MICA_E_SHAPE, "rnn: a gradient needs w and r without open axes, not %s and %s",
+    return mica__fail(MICA_E_SHAPE, "rnn: w is %s and r is %s, but a gradient needs both without open axes",
                       mica_shape_format(weights[0], text[0]), mica_shape_format(weights[1], text[1]));
   if (attrs.byte_state) return mica__fail(MICA_E_UNSUPPORTED, "rnn: there is no gradient through byte_state");
   bool lstm = attrs.kind == MICA__RNN_LSTM;

@@ -68,11 +68,15 @@ mica_value mica_roi_align(mica_value x, mica_value boxes, mica_value images, con
     return mica__builder_fail("roi_align", x, MICA_E_SHAPE,
                               "boxes are %s %s, but must be (K, 4) and of a floating type",
                               mica_dtype_name(mica_value_dtype(boxes)), mica_shape_format(given, tb));
-  if (c.height < 0 || c.width < 0 || c.sampling < 0 || c.height > INT32_MAX || c.width > INT32_MAX ||
-      c.sampling > INT32_MAX || c.height * c.sampling > INT32_MAX / 4 || c.width * c.sampling > INT32_MAX / 4)
+  if (c.height < 0 || c.width < 0 || c.sampling < 0)
     return mica__builder_fail("roi_align", x, MICA_E_SHAPE,
-                              "height (%lld), width (%lld) and sampling (%lld) must be 0 or more, and height times "
-                              "sampling and width times sampling below 2^29",
+                              "height is %lld, width %lld and sampling %lld, but none may be negative",
+                              (long long)c.height, (long long)c.width, (long long)c.sampling);
+  if (c.height > INT32_MAX || c.width > INT32_MAX || c.sampling > INT32_MAX || c.height * c.sampling > INT32_MAX / 4 ||
+      c.width * c.sampling > INT32_MAX / 4)
+    return mica__builder_fail("roi_align", x, MICA_E_SHAPE,
+                              "height is %lld, width %lld and sampling %lld, but height times sampling and width times "
+                              "sampling must be below 2^29",
                               (long long)c.height, (long long)c.width, (long long)c.sampling);
   if (c.adaptive && c.largest)
     return mica__builder_fail("roi_align", x, MICA_E_INVALID,

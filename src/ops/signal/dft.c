@@ -29,12 +29,12 @@ static mica_status infer_dft(const mica__type *inputs, int32_t input_count, void
   if (x.rank < 2 || x.dim[x.rank - 1] < 1 || x.dim[x.rank - 1] > 2 || x.dim[x.rank - 2] < 1)
     return mica__fail(MICA_E_SHAPE, "x is %s, but must be (..., n, 1 or 2) with n known and at least 1",
                       mica_shape_format(x, text));
-  if (how->n < 1 || how->n > MOST_LENGTH || how->m < 1 || how->m > how->n || x.dim[x.rank - 2] > how->n)
-    return mica__fail(
-        MICA_E_INVALID,
-        "n is %lld, but must be from 1 to 2^24, and at least the extent of x and the number of frequencies (%lld), "
-        "which must be at least 1",
-        (long long)how->n, (long long)how->m);
+  if (how->n < 1 || how->n > MOST_LENGTH || x.dim[x.rank - 2] > how->n)
+    return mica__fail(MICA_E_INVALID, "n is %lld, but must be from 1 to 2^24, and at least %lld, the extent of x",
+                      (long long)how->n, (long long)x.dim[x.rank - 2]);
+  if (how->m < 1 || how->m > how->n)
+    return mica__fail(MICA_E_INVALID, "the number of frequencies is %lld, but must be from 1 to n (%lld)",
+                      (long long)how->m, (long long)how->n);
   out->shape = x;
   out->shape.dim[x.rank - 2] = how->m;
   out->shape.dim[x.rank - 1] = how->real ? 1 : 2;

@@ -43,12 +43,20 @@ static bool resolve(const char *op, mica_value x, const mica_mel_config *given, 
   if (out->mels == 0) out->mels = 40;
   out->high = mica__or_default(out->high, out->rate / 2);
   out->power = mica__or_default(out->power, 2);
-  if (!(out->rate > 0 && out->rate <= 1e9) || out->mels < 1 || out->mels > MOST_MELS ||
-      !(out->low >= 0 && out->low < out->high && out->high <= out->rate / 2)) {
+  if (!(out->rate > 0 && out->rate <= 1e9)) {
+    mica__builder_fail(op, x, MICA_E_INVALID, "rate is %g, but must be above 0 and at most 1e9", out->rate);
+    return false;
+  }
+  if (out->mels < 1 || out->mels > MOST_MELS) {
+    mica__builder_fail(op, x, MICA_E_INVALID, "mels is %lld, but must be from 1 to %d", (long long)out->mels,
+                       (int)MOST_MELS);
+    return false;
+  }
+  if (!(out->low >= 0 && out->low < out->high && out->high <= out->rate / 2)) {
     mica__builder_fail(op, x, MICA_E_INVALID,
-                       "mels (%lld) must be from 1 to %d, low (%g Hz) from 0 to below high (%g Hz), at most half of "
-                       "rate (%g), and rate above 0 and at most 1e9",
-                       (long long)out->mels, (int)MOST_MELS, out->low, out->high, out->rate);
+                       "low is %g Hz and high is %g Hz, but low must be at least 0 and below high, and high at most %g "
+                       "Hz, half of rate",
+                       out->low, out->high, out->rate / 2);
     return false;
   }
   return mica__builder_choice(op, x, "scale", (int64_t)out->scale, MICA_MEL_SCALE_KALDI + 1) &&

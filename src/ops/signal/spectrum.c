@@ -18,11 +18,14 @@ bool mica__stft_resolve(const char *op, mica_value x, const mica_stft_config *gi
   if (out->length == 0) out->length = 512;
   if (out->hop == 0) out->hop = out->length / 4 > 0 ? out->length / 4 : 1;
   if (out->width == 0) out->width = out->length;
-  if (out->length < 1 || out->length > MOST_LENGTH || out->hop < 1 || out->hop > MOST_LENGTH || out->width < 1 ||
-      out->width > out->length) {
-    mica__builder_fail(op, x, MICA_E_INVALID,
-                       "length (%lld), hop (%lld) and width (%lld) must be from 1 to 2^20, and width not above length",
-                       (long long)out->length, (long long)out->hop, (long long)out->width);
+  if (out->length < 1 || out->length > MOST_LENGTH || out->hop < 1 || out->hop > MOST_LENGTH) {
+    mica__builder_fail(op, x, MICA_E_INVALID, "length is %lld and hop is %lld, but both must be from 1 to 2^20",
+                       (long long)out->length, (long long)out->hop);
+    return false;
+  }
+  if (out->width < 1 || out->width > out->length) {
+    mica__builder_fail(op, x, MICA_E_INVALID, "width is %lld, but must be from 1 to length (%lld)",
+                       (long long)out->width, (long long)out->length);
     return false;
   }
   if (out->snip) out->pad = MICA_SIGNAL_PAD_NONE;

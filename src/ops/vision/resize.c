@@ -27,11 +27,12 @@ static bool axis_map(mica_value x, const mica_resize_config *config, int32_t k, 
 }
 
 static mica_status check_axis(mica_value x, const mica_resize_config *config, int32_t k) {
-  bool good = config->size[k] >= 0 && config->size[k] <= INT32_MAX && config->scale[k] >= 0 && config->scale[k] < 1e9;
-  if (!good)
-    return mica__fail(MICA_E_INVALID,
-                      "axis %d: size (%lld) must be from 0 to 2^31 - 1, and scale (%g) from 0 to below 1e9", (int)k,
-                      (long long)config->size[k], config->scale[k]);
+  if (config->size[k] < 0 || config->size[k] > INT32_MAX)
+    return mica__fail(MICA_E_INVALID, "size is %lld for axis %d, but must be from 0 to 2^31 - 1",
+                      (long long)config->size[k], (int)k);
+  if (!(config->scale[k] >= 0 && config->scale[k] < 1e9))
+    return mica__fail(MICA_E_INVALID, "scale is %g for axis %d, but must be at least 0 and below 1e9", config->scale[k],
+                      (int)k);
   if (mica_value_shape(x).dim[k] != 0 || config->size[k] == 0) return MICA_OK;
   return mica__fail(MICA_E_SHAPE, "axis %d has no elements to resize", (int)k);
 }
