@@ -53,7 +53,8 @@ mica_status mica__run_check_size(const mica_run *run) {
   if (!mica__run_size(run, sides))
     return mica__fail(MICA_E_INVALID, "size must be N or HxW, with sides from 1 to 8192 pixels, not \"%s\"", text);
   if (shape.rank == 3 && shape.dim[1] == sides[0] && shape.dim[2] == sides[1]) return MICA_OK;
-  return mica__fail(MICA_E_INVALID, "size is for folders of pictures, but %s has inputs of %s",
+  return mica__fail(MICA_E_INVALID,
+                    "size is for folders of pictures and cannot change the inputs of %s, which are %s; leave size out",
                     run->data ? run->data : "the dataset", mica_shape_format(shape, is));
 }
 
@@ -137,7 +138,7 @@ static mica_status find_task(mica_run *run) {
     if (suits > best) best = suits, run->task = task;
   }
   if (!best)
-    return mica__fail(MICA_E_FORMAT, "the task cannot be told from %s; name it with --task",
+    return mica__fail(MICA_E_FORMAT, "the task cannot be inferred from %s; choose it with --task",
                       run->data ? run->data : "the dataset");
   return mica__run_take_task(run, run->task);
 }

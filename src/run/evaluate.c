@@ -80,7 +80,7 @@ static mica_status split_again(mica_run *run, mica_part wanted, mica_dataset **d
   if (run->task->open) return mica__fail(MICA_E_NOT_FOUND, "%s: there is no validation part", run->data);
   if (mica__run_data_changed(run))
     return mica__fail(MICA_E_STATE,
-                      "%s has changed since %s was trained, so its %s part would hold samples that were trained on; "
+                      "%s has changed since %s was trained, so its %s part cannot be found again; "
                       "choose other data with --data FILE",
                       run->data, run->folder, mica_part_name(wanted));
   run->evaluation->split = true;

@@ -437,10 +437,11 @@ static mica_status take_weights(mica_run *run, const char *path) {
   mica_safetensors *file = NULL;
   fit f = {0};
   if (mica_foundation_is(path))
-    return mica__fail(MICA_E_UNSUPPORTED,
-                      "init: %s is a published model, with which the task %s cannot begin here; tasks such as text, "
-                      "classify and regress can",
-                      path, run->task->name);
+    return mica__fail(
+        MICA_E_UNSUPPORTED,
+        "init: %s is a published model, but the task %s cannot start from one with these inputs; tasks such "
+        "as text, classify and regress can",
+        path, run->task->name);
   MICA_TRY(check_columns(run, path));
   MICA_TRY(mica_safetensors_open(path, &file));
   mica_status status =

@@ -23,7 +23,7 @@ mica_status mica__run_check_puzzle(const mica_run *run, int64_t blocks) {
   if (!blocks) return MICA_OK;
   MICA_TRY(mica_augment_parse(mica__common_settings_of(run).augment, &augment));
   if (shape.rank != 3 || mica__run_categories(run))
-    return mica__fail(MICA_E_INVALID, "puzzle mixes pictures, but the inputs of %s are not pictures", run->data);
+    return mica__fail(MICA_E_INVALID, "puzzle mixes pictures, but the inputs of %s are not only pictures", run->data);
   if (blocks < 2 || shape.dim[1] % blocks || shape.dim[2] % blocks)
     return mica__fail(
         MICA_E_INVALID,

@@ -131,21 +131,26 @@ mica_status mica__run_configure_layout(mica_run *run, mica_trainer_config *c) {
   if (run->ranks->layout.pipe * run->ranks->layout.tensor == 1) return MICA_OK;
   for (size_t i = 0; i < sizeof alone / sizeof *alone; i++)
     if (*mica_run_setting(run, alone[i]))
-      return mica__fail(MICA_E_UNSUPPORTED, "%s needs a whole network on each rank and excludes parallel \"%s\"",
+      return mica__fail(MICA_E_UNSUPPORTED,
+                        "%s needs a whole network on each rank, so it cannot be combined with parallel \"%s\"",
                         alone[i], run->config.parallel);
   if (c->sync_norm)
-    return mica__fail(MICA_E_UNSUPPORTED, "sync-norm needs a whole network on each rank and excludes parallel \"%s\"",
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "sync-norm needs a whole network on each rank, so it cannot be combined with parallel \"%s\"",
                       run->config.parallel);
   if (run->networks->published)
-    return mica__fail(MICA_E_UNSUPPORTED,
-                      "a published model needs a whole network on each rank and excludes parallel \"%s\"",
-                      run->config.parallel);
+    return mica__fail(
+        MICA_E_UNSUPPORTED,
+        "a published model needs a whole network on each rank, so it cannot be combined with parallel \"%s\"",
+        run->config.parallel);
   if (run->networks->network)
-    return mica__fail(MICA_E_UNSUPPORTED,
-                      "a model in ONNX needs a whole network on each rank and excludes parallel \"%s\"",
-                      run->config.parallel);
+    return mica__fail(
+        MICA_E_UNSUPPORTED,
+        "a model in ONNX needs a whole network on each rank, so it cannot be combined with parallel \"%s\"",
+        run->config.parallel);
   if (run->networks->like)
-    return mica__fail(MICA_E_UNSUPPORTED, "a pruned network must be whole on each rank and excludes parallel \"%s\"",
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "a pruned network must be whole on each rank, so it cannot be combined with parallel \"%s\"",
                       run->config.parallel);
   c->tensor = run->ranks->layout.tensor;
   if (run->ranks->layout.pipe == 1) return MICA_OK;

@@ -145,8 +145,9 @@ mica_status mica__units_check_columns(const mica_run *run, const mica_run *other
   if (have_same(run, other, "categories") && have_same(run, other, "category_names")) return MICA_OK;
   return mica__fail(
       MICA_E_FORMAT,
-      "init: the weights in %s read other columns of classes, or other classes, than %s has; give it those of %s", path,
-      run->data, other->data ? other->data : "its table");
+      "init: the weights in %s were trained on other columns of classes, or other classes, than %s has; use data with "
+      "the columns and classes of %s",
+      path, run->data, other->data ? other->data : "its table");
 }
 
 /* Puts the run's numbers into the order that the other run has, and stores this order in `order`. Nothing is moved if a

@@ -392,6 +392,6 @@ run train --data "$work/folders" --model cnn --size 4 --epochs 1 --quiet --out "
 ends 0 '*' ''
 printf 'x,y,label\n1,2,a\n2,1,b\n3,4,a\n4,3,b\n' >"$work/rows.csv"
 run train --data "$work/rows.csv" --label label --size 20 --out "$work/none"
-ends 2 '' '*size is for folders of pictures, but *rows.csv has inputs of (2)*'
+ends 2 '' '*size is for folders of pictures and cannot change the inputs of *rows.csv, which are (2)*'
 
 exit $failed
