@@ -184,9 +184,10 @@ mica_status mica__external_bytes(mica__external *external, const char *who, cons
   const mica__external_file *file = NULL;
   MICA_TRY(find_file(external, who, location, &file));
   if (offset > file->size || length > file->size - offset)
-    return mica__fail(MICA_E_FORMAT,
-                      "tensor '%s': external data in '%s': %llu bytes from byte %llu on, but the file has only %zu",
-                      who, location, (unsigned long long)length, (unsigned long long)offset, file->size);
+    return mica__fail(
+        MICA_E_FORMAT,
+        "tensor '%s': external data in '%s': %llu bytes from byte %llu on are needed, but the file has only %zu", who,
+        location, (unsigned long long)length, (unsigned long long)offset, file->size);
   *size = (size_t)(length ? length : file->size - offset);
   *data = file->data ? file->data + offset : (const unsigned char *)"";
   return MICA_OK;

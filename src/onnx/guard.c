@@ -13,8 +13,8 @@ typedef struct guard {
 } guard;
 
 static mica_status refuse(const guard *g, const ProtobufCMessageDescriptor *type, const uint8_t *at, const char *what) {
-  return mica__fail(MICA_E_FORMAT, "%s: byte %zu, in a message %s: %s", g->name, (size_t)(at - g->first),
-                    type->short_name, what);
+  return mica__fail(MICA_E_FORMAT, "%s is damaged or no ONNX file: byte %zu, in a message %s, begins %s", g->name,
+                    (size_t)(at - g->first), type->short_name, what);
 }
 
 /* Reads a varint: seven bits per byte, the lowest first; false at the end or beyond 64 bits. */
@@ -61,7 +61,7 @@ static mica_status look(guard *g, const ProtobufCMessageDescriptor *type, const 
     } else {
       return refuse(g, type, field, "a field of a kind that ONNX does not have");
     }
-    if (length > (uint64_t)(end - at)) return refuse(g, type, field, "a length beyond the end");
+    if (length > (uint64_t)(end - at)) return refuse(g, type, field, "a field beyond the end");
     const ProtobufCMessageDescriptor *inner = wire == WIRE_BYTES ? message_in(type, tag >> 3) : NULL;
     if (inner) MICA_TRY(look(g, inner, at, at + length, depth + 1));
     at += length;

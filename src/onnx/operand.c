@@ -23,7 +23,7 @@ mica_value mica__lower_step(mica__lowering *l, const mica__onnx_node *node) {
   if (l->status != MICA_OK || l->demands) return (mica_value){0};
   if (!l->trace)
     mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                     "it draws random numbers, which mica_onnx_build does not support; use mica_onnx_run");
+                     "the node draws random numbers, which mica_onnx_build does not support; use mica_onnx_run");
   else if (!l->step.graph)
     l->step = mica_input(l->graph, "random step #", MICA_I64, MICA_SCALAR);
   return l->step;

@@ -122,7 +122,7 @@ run run --check "$work/none"
 ends 1 '' 'mica run: there is no folder *none'
 head -c 40 "$work/relu.onnx" >"$work/cut.onnx"
 run info "$work/cut.onnx"
-ends 1 '' 'mica info: *cut.onnx: byte *, in a message ModelProto: a length beyond the end'
+ends 1 '' 'mica info: *cut.onnx is damaged*: byte *, in a message ModelProto, begins a field beyond the end'
 
 byte() { printf "\\$(printf %03o "$1")"; }
 varint() {
@@ -205,8 +205,8 @@ link.bin|0|16|: the path leaves the model's folder
 up/outside.bin|0|16|: the path leaves the model's folder
 fifo.bin|0|16|: it must be a regular file with a single hard link
 folder|0|16|: it must be a regular file with a single hard link
-w.bin|20|16|: 16 bytes from byte 20 on, but the file has only 32
-w.bin|18446744073709551600|16|: 16 bytes from byte 18446744073709551600 on, but the file has only 32
+w.bin|20|16|: 16 bytes from byte 20 on are needed, but the file has only 32
+w.bin|18446744073709551600|16|: 16 bytes from byte 18446744073709551600 on are needed, but the file has only 32
 w.bin|-4|16| has the offset '-4', but it must be a whole number below 2^64
 w.bin|0|99999999999999999999| has the length '99999999999999999999', but it must be a whole number below 2^64
 w.bin|0|8|
@@ -221,7 +221,7 @@ printf "$large\040\112\004abcd" | model >"$inside/model.onnx"
 run run "$inside/model.onnx"
 ends 1 '' "mica run: *tensor 'w'*"
 printf '\010\010\072\377\377\377\377\377\377\377\377\377\001\012' >"$inside/model.onnx"
-refused 'byte *, in a message ModelProto: a length beyond the end'
+refused 'byte *, in a message ModelProto, begins a field beyond the end'
 printf '\010\010\072\377\377\377\377\377\377\377\377\377\377\001\012' >"$inside/model.onnx"
 refused 'byte *'
 

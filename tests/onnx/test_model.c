@@ -80,9 +80,10 @@ START_TEST(what_is_no_model_is_refused) {
   mica_onnx *model = NULL;
   ck_refused(mica_onnx_open_memory("empty", "", 0, &model), MICA_E_FORMAT,
              "empty is not an ONNX model: it has no graph");
-  ck_refused(mica_onnx_open_memory("text", "\x7fthis is text", 13, &model), MICA_E_FORMAT, "text: byte 0");
+  ck_refused(mica_onnx_open_memory("text", "\x7fthis is text", 13, &model), MICA_E_FORMAT,
+             "text is damaged or no ONNX file: byte 0");
   ck_refused(mica_onnx_open("/nowhere/model.onnx", &model), MICA_E_NOT_FOUND, "/nowhere/model.onnx");
-  ck_refused(mica_onnx_open_memory("long", "\x3a\x7f\x01", 3, &model), MICA_E_FORMAT, "a length beyond the end");
+  ck_refused(mica_onnx_open_memory("long", "\x3a\x7f\x01", 3, &model), MICA_E_FORMAT, "a field beyond the end");
   ck_refused(mica_onnx_open_memory("group", "\x3b\x01", 2, &model), MICA_E_FORMAT, "a field of a kind");
   ck_refused(mica_onnx_open_memory("number", "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 11, &model), MICA_E_FORMAT,
              "a number that does not end");
@@ -334,7 +335,7 @@ START_TEST(external_data_stay_inside) {
   ck_refused(run_external("", NULL, NULL), MICA_E_FORMAT, "has no location");
   ck_refused(run_external("none.bin", NULL, NULL), MICA_E_NOT_FOUND, "none.bin");
   ck_refused(run_external("w.bin", "4", NULL), MICA_E_FORMAT,
-             "'w.bin': 512 bytes from byte 4 on, but the file has only 512");
+             "'w.bin': 512 bytes from byte 4 on are needed, but the file has only 512");
   ck_refused(run_external("w.bin", "18446744073709551615", NULL), MICA_E_FORMAT, "the file has only 512");
   ck_refused(run_external("w.bin", "-1", NULL), MICA_E_FORMAT, "the offset '-1'");
   ck_refused(run_external("w.bin", "0", "100"), MICA_E_FORMAT, "has 100 bytes of external data in 'w.bin'");

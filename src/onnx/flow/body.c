@@ -1,5 +1,6 @@
 #include "onnx/flow/body.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* The limits on the nodes that unrolling a loop may make if the caller sets no limit. MOST_UNROLLED is for models that
@@ -39,7 +40,7 @@ static mica_status lower_in_scope(mica__lowering *l, const mica__onnx_node *node
 mica_status mica__flow_lower_any(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *body,
                                  const mica__lower_value *inputs, size_t input_count, mica__lower_value *outputs) {
   if (body->proto->n_input != input_count)
-    return mica__lower_fail(l, node, MICA_E_FORMAT, "its body has %zu inputs, but must have %zu", body->proto->n_input,
+    return mica__lower_fail(l, node, MICA_E_FORMAT, "the body has %zu inputs, but must have %zu", body->proto->n_input,
                             input_count);
   if (l->depth == MICA__LOWER_DEPTH)
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "bodies and functions are nested more than %d deep",
@@ -64,7 +65,7 @@ mica_status mica__flow_lower(mica__lowering *l, const mica__onnx_node *node, con
   MICA_TRY(mica__flow_lower_any(l, node, body, in, input_count, out));
   for (size_t i = 0; !l->demands && i < count; i++) {
     if (out[i].list)
-      return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "output %zu of its body is a sequence, but must be a tensor",
+      return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "output %zu of the body is a sequence, but must be a tensor",
                               i);
     outputs[i] = out[i].value;
   }
@@ -88,11 +89,14 @@ bool mica__flow_may_unroll(const mica__lowering *l, const mica__onnx_graph *body
   return trips <= most && trips * body->count <= most;
 }
 
-mica_status mica__flow_too_long(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *body) {
-  return mica__lower_fail(
-      l, node, MICA_E_UNSUPPORTED,
-      "the loop is too long to unroll: its trips, and its trips times the nodes of its body (%d), must be at most %lld",
-      (int)body->count, (long long)most_unrolled(l));
+mica_status mica__flow_too_long(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *body,
+                                const char *what, int64_t trips) {
+  const int64_t most = most_unrolled(l) / (body->count > 1 ? body->count : 1);
+  char asked[64] = "";
+  if (trips >= 0) snprintf(asked, sizeof asked, ", but are %lld", (long long)trips);
+  return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                          "the loop is too long to unroll: with %d nodes in the body, the %s can be at most %lld%s",
+                          (int)body->count, what, (long long)most, asked);
 }
 
 bool mica__flow_declared(const Onnx__ValueInfoProto *declared, mica_dtype *dtype, mica_shape *shape) {

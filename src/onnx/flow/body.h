@@ -21,8 +21,10 @@ mica_status mica__flow_give(mica__lowering *l, const mica__onnx_node *node, int3
 
 /* True if unrolling `trips` trips of the body stays within the limit on nodes. */
 bool mica__flow_may_unroll(const mica__lowering *l, const mica__onnx_graph *body, int64_t trips);
-/* Records the error that unrolling the body would exceed the limit on nodes. */
-mica_status mica__flow_too_long(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *body);
+/* Records the error that unrolling the body would exceed the limit on nodes. what: "trips", or what else is repeated;
+ * trips: their number, or -1 if it is not known. */
+mica_status mica__flow_too_long(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *body,
+                                const char *what, int64_t trips);
 
 /* Gets the type that the file declares for a value; false if a dimension is open or Mica lacks the dtype. */
 bool mica__flow_declared(const Onnx__ValueInfoProto *declared, mica_dtype *dtype, mica_shape *shape);

@@ -107,7 +107,8 @@ mica_status mica__cut_call(mica__lowering *l, const mica__onnx_node *node, const
   if (status != MICA_OK) return mica__lower_fail(l, node, status, "%s", mica_error_message());
   const mica__stage *stage = t->program->path[t->replayed];
   if (stage->end != MICA__STAGE_CALL || stage->call->result_count != result_count)
-    return mica__lower_fail(l, node, MICA_E_STATE, "the model took a different path in an earlier run");
+    return mica__lower_fail(l, node, MICA_E_STATE,
+                            "the node does not fit the stage of an earlier run (an error in Mica)");
   for (size_t i = 0; i < result_count; i++) {
     const mica__flow_type *type = &((const mica__flow_type *)stage->now)[i];
     char name[48];

@@ -170,5 +170,5 @@ MICA__LOWER(loop) {
   if (whole) return give_unrolled(l, node, &s);
   memcpy(&s.inputs[2], begin_with, s.carried * sizeof *begin_with);
   if (l->trace) MICA_TRY(call(l, node, &s, trips, condition, &done));
-  return done ? MICA_OK : mica__flow_too_long(l, node, s.body);
+  return done ? MICA_OK : mica__flow_too_long(l, node, s.body, "trips", limit);
 }

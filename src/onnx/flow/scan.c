@@ -117,7 +117,7 @@ static mica_status unroll(mica__lowering *l, const mica__onnx_node *node, scan *
   if (!mica__flow_may_unroll(l, s->body, s->trips)) {
     bool done = false;
     if (l->trace) MICA_TRY(call(l, node, s, values, results, &done));
-    return done ? MICA_OK : mica__flow_too_long(l, node, s->body);
+    return done ? MICA_OK : mica__flow_too_long(l, node, s->body, "slices", s->trips);
   }
   mica__lower_held held = {l->held, states, s->states};
   mica_value *kept = mica__lower_room(l, (size_t)s->trips * s->outputs, sizeof *kept);
@@ -153,8 +153,12 @@ static mica_status unroll_batch(mica__lowering *l, const mica__onnx_node *node, 
   size_t operands = s->states + s->inputs, count = s->states + s->outputs;
   int64_t batch = mica_value_shape(values[0]).rank ? mica_value_shape(values[0]).dim[0] : 0;
   if (batch < 1)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "axis 0 of the operands must be a batch of known size, at least 1");
-  if (!mica__flow_may_unroll(l, s->body, batch)) return mica__flow_too_long(l, node, s->body);
+    return mica__lower_fail(l, node, MICA_E_SHAPE,
+                            "the batch, axis 0 of the operands, has size %lld, but must be known (-1: not known) and "
+                            "at least 1",
+                            (long long)batch);
+  if (!mica__flow_may_unroll(l, s->body, batch))
+    return mica__flow_too_long(l, node, s->body, "sequences of the batch", batch);
   mica_value *all = mica__lower_room(l, count * (size_t)batch, sizeof *all);
   if (!all) return l->status;
   for (int64_t b = 0; b < batch; b++) {

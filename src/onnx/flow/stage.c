@@ -156,7 +156,7 @@ static mica_status put_weight(cutting *c, int32_t id) {
   const mica__node *node = mica__graph_node(c->from, id);
   size_t i = 0;
   while (i < l->weight_count && l->weights[i].value.id != id) i++;
-  if (i == l->weight_count) return mica__fail(MICA_E_STATE, "a parameter has no weight");
+  if (i == l->weight_count) return mica__fail(MICA_E_STATE, "a parameter has no weight (an error in Mica)");
   mica_value made = mica_parameter(c->to, l->weights[i].parameter, node->type.dtype, node->type.shape);
   if (!made.graph) return mica__fail(mica_graph_status(c->to), "%s", mica_graph_message(c->to));
   c->map[id - 1] = made.id;

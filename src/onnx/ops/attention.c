@@ -32,7 +32,7 @@ mica_value mica__lower_split_heads(mica__lowering *l, const mica__onnx_node *nod
     char text[MICA_SHAPE_TEXT];
     mica__lower_fail(l, node, MICA_E_SHAPE,
                      "an operand has the shape %s and the number of heads is %lld, but the shape must be (batch, rows, "
-                     "width), with a known width that is a multiple of the number of heads, and this at least 1",
+                     "width), the number of heads at least 1, and the width known and a multiple of that number",
                      mica_shape_format(s, text), (long long)heads);
     return (mica_value){0};
   }
