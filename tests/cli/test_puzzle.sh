@@ -78,7 +78,7 @@ how="--data $work/data --task classify --model cnn --width 8 --batch 16 --schedu
 }
 printf 'a,b,label\n1,2,x\n3,4,y\n5,6,x\n7,8,y\n' >"$work/rows.csv"
 run train --data "$work/rows.csv" --task classify --puzzle 2 --out "$work/none"
-ends 2 '' '*puzzle mixes pictures, but the inputs of *rows.csv are not pictures'
+ends 2 '' '*puzzle mixes pictures, but the inputs of *rows.csv are not only pictures'
 run train --data "$work/rows.csv" --task regress --puzzle 2 --out "$work/none"
 ends 2 '' '*puzzle*'
 [ ! -e "$work/none/config.json" ] || fault 'a run was begun'
