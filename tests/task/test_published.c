@@ -213,7 +213,7 @@ static const struct {
     {"text", NULL, "model", "published", "--init FOLDER", MICA_E_INVALID},
     {"classify", "embed", "seed", "1", "reads no pictures", MICA_E_INVALID},
     {"classify", "vit", "seed", "1", "--size 20", MICA_E_FORMAT},
-    {"language", "embed", "seed", "1", "with which the task language cannot", MICA_E_UNSUPPORTED},
+    {"language", "embed", "seed", "1", "but the task language cannot start from one", MICA_E_UNSUPPORTED},
 };
 
 START_TEST(wrong_models_are_refused) {
