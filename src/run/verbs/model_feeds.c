@@ -188,10 +188,10 @@ static mica_status load(mica__model_feeds *f, const mica_onnx *model, const mica
     return mica__fail(MICA_E_FORMAT, "%s has no column of pictures or numbers for the input '%.80s'", c->data,
                       port.name);
   mica_shape shape = {.rank = column->shape.rank + 1};
-  memcpy(shape.dim + 1, column->shape.dim, (size_t)column->shape.rank * sizeof *shape.dim);
-  if (column->shape.rank + 1 > MICA_MAX_RANK)
+  if (shape.rank > MICA_MAX_RANK)
     return mica__fail(MICA_E_FORMAT, "the samples of %s have %d dimensions, but may have at most %d", c->data,
                       (int)column->shape.rank, MICA_MAX_RANK - 1);
+  memcpy(shape.dim + 1, column->shape.dim, (size_t)column->shape.rank * sizeof *shape.dim);
   MICA_TRY(check_shape(c->data, &port, shape));
   f->column = mica__strdup(column->name);
   const size_t channels = (size_t)column->shape.dim[0];
