@@ -108,8 +108,9 @@ mica_status mica__store_map(mica__store *store, mica__column *column, const char
   m->bytes = (size_t)m->elements * mica_dtype_size(rows->dtype);
   m->file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (m->file < 0) {
+    const mica_status status = mica__fail(MICA_E_IO, "cannot read %s: %s", path, strerror(errno));
     free(m);
-    return mica__fail(MICA_E_IO, "cannot read %s: %s", path, strerror(errno));
+    return status;
   }
   column->user = m;
   column->read = read_sample;

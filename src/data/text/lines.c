@@ -163,8 +163,9 @@ static mica_status open_file(const char *path, const char *name, mica__store *st
   text->name = store->name;
   text->file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (text->file < 0) {
+    const mica_status status = mica__fail(MICA_E_IO, "cannot read %s: %s", path, strerror(errno));
     free(text);
-    return mica__fail(MICA_E_IO, "cannot read %s: %s", path, strerror(errno));
+    return status;
   }
   MICA_TRY(mica__store_own(store, text, release_file));
   char *window = malloc(WINDOW);
