@@ -153,6 +153,7 @@ static mica_status take_frame(search *s, const float *row) {
   for (int64_t c = 0; c < classes; c++) top = fmax(top, (double)row[c]);
   if (!isfinite(top)) return mica__fail(MICA_E_INVALID, "ctc_beam: a frame has an infinite score, or no finite score");
   for (int64_t c = 0; c < classes; c++) sum += exp((double)row[c] - top);
+  if (isnan(sum)) return mica__fail(MICA_E_INVALID, "ctc_beam: a score is not a number");
   const double scale = top + log(sum);
   for (int64_t k = 0; k < s->kept; k++) {
     const candidate from = s->list[k];

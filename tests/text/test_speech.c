@@ -121,6 +121,9 @@ START_TEST(wrong_searches_are_refused) {
   scores[1] = NAN;
   scores[0] = scores[2] = scores[3] = -INFINITY;
   ck_assert_int_eq(mica_ctc_beam(scores, 1, 4, NULL, labels, &count, NULL), MICA_E_INVALID);
+  scores[0] = scores[2] = scores[3] = 0;
+  ck_assert_int_eq(mica_ctc_beam(scores, 1, 4, NULL, labels, &count, NULL), MICA_E_INVALID);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "not a number"));
 }
 END_TEST
 
