@@ -26,7 +26,9 @@ void mica_split(mica_value x, int32_t axis, const int64_t *sizes, size_t count, 
     parts[i] = mica_slice(x, (int32_t)k, begin, end, 1);
     begin = end;
   }
-  if (begin != mica_value_shape(x).dim[k])
+  if (mica_value_shape(x).dim[k] == MICA_DYNAMIC)
+    mica__builder_fail("split", x, MICA_E_SHAPE, "axis %lld is open, but must have a known size", (long long)k);
+  else if (begin != mica_value_shape(x).dim[k])
     mica__builder_fail("split", x, MICA_E_SHAPE,
                        "the sizes of the parts add up to %lld, but axis %lld has %lld elements", (long long)begin,
                        (long long)k, (long long)mica_value_shape(x).dim[k]);
