@@ -23,6 +23,9 @@ static const char *misfit(mica_shape x, mica_shape offset, mica_shape w, deform 
     return "all must have rank 4 and known dimensions of at least 1, except the batch, and the height and width of x";
   d->filters = w.dim[0];
   d->channels = x.dim[1];
+  for (int i = 0; i < 2; i++)
+    if (d->how.stride[i] < 0 || d->how.dilation[i] < 0 || d->how.pad[i] < 0)
+      return "strides, dilations and padding must not be negative";
   for (int i = 0; i < 2; i++) {
     int64_t stride = or_one(d->how.stride[i]), dilation = or_one(d->how.dilation[i]);
     d->taps[i] = w.dim[2 + i];
