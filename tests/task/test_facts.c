@@ -86,6 +86,7 @@ static const struct {
     {"segment", 0, "\"window\": [16, 16]", "\"window\": [16, 1e20]", "\"window\" holds 1e+20"},
     {"segment", 0, "\"cut\": [16, 16]", "\"cut\": [16]", "\"cut\" holds 1 values, but must hold 2"},
     {"segment", 0, "\"tile\": [16, 16, 4]", "\"tile\": [16, 16.5, 4]", "\"tile\" holds 16.5"},
+    {"segment", 0, "\"tile\": [16, 16, 4]", "\"tile\": [16, 16, 16]", "\"tile\" must hold a height and a width"},
     {"depth", 0, "\"usual_depth\": [5]", "\"usual_depth\": [0]", "\"usual_depth\" holds 0"},
     {"depth", 0, "\"usual_depth\": [5]", "\"usual_depth\": [5, 5]", "\"usual_depth\" holds 2 values, but must hold 1"},
     {"text", 0, "\"vocabulary\": [2", "\"vocabulary\": [12", "is not the run's own tokeniser"},

@@ -5,6 +5,7 @@
 #include "run/columns/columns.h"
 #include "run/common_facts.h"
 #include "run/common_values.h"
+#include "run/config.h"
 #include "run/facts.h"
 #include "run/fields.h"
 #include "run/predict/pictures.h"
@@ -125,8 +126,10 @@ static mica_status check_tile(const mica_run *run) {
   if (facts_of(run).tile.count == 3 && t.height <= 8192 && t.width <= 8192 && t.overlap < t.height &&
       t.overlap < t.width && t.overlap >= 0 && t.height > 0 && t.width > 0)
     return MICA_OK;
-  return mica__fail(MICA_E_FORMAT,
-                    "config.json: \"tile\" must hold a height and a width of 1 to 8192, and an overlap below both");
+  return mica__run_damaged(
+      run, run->data,
+      mica__fail(MICA_E_FORMAT,
+                 "config.json: \"tile\" must hold a height and a width of 1 to 8192, and an overlap below both"));
 }
 
 static mica_status fail_unlabelled(const mica_run *run) {

@@ -3,6 +3,7 @@
 #include "run/columns/columns.h"
 #include "run/common_facts.h"
 #include "run/common_fields.h"
+#include "run/config.h"
 #include "run/facts.h"
 #include "run/fields.h"
 #include "run/run.h"
@@ -70,10 +71,14 @@ static mica_status check_window(const mica_run *run) {
   const mica__fact_numbers window = mica__volume_facts_of(run).window;
   for (size_t i = 0; i < window.count; i++)
     if (window.list[i] < 1)
-      return mica__fail(MICA_E_FORMAT, "config.json: \"window\" has the length %g, but must have lengths above 0",
-                        window.list[i]);
+      return mica__run_damaged(run, run->data,
+                               mica__fail(MICA_E_FORMAT,
+                                          "config.json: \"window\" has the length %g, but must have lengths above 0",
+                                          window.list[i]));
   if (window.count == 3 && mica__common_facts_of(run).input.count == 3) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "config.json: \"%s\" must hold 3 numbers", window.count == 3 ? "input" : "window");
+  return mica__run_damaged(
+      run, run->data,
+      mica__fail(MICA_E_FORMAT, "config.json: \"%s\" must hold 3 numbers", window.count == 3 ? "input" : "window"));
 }
 
 static mica_status prepare(mica_run *run) {
