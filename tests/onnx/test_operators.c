@@ -269,7 +269,38 @@ START_TEST(bools_of_any_byte_are_true) {
 }
 END_TEST
 
+/* Before version 21 the scale has one number per group, so its shape does not tell the channels. */
+START_TEST(groups_of_open_channels_are_refused) {
+  static const float one = 1;
+  mica__text graph = {0},
+             node = node_with("GroupNormalization x s s > y", (const attribute[]){NUMBER("num_groups", 1), {0}});
+  mica__text x = wire_port("x", FLOAT, (int64_t[]){2, MICA_DYNAMIC - 1, 4, -1});
+  mica__text y = wire_port("y", FLOAT, (int64_t[]){2, MICA_DYNAMIC - 1, 4, -1});
+  mica__text s = wire_tensor("s", FLOAT, (int64_t[]){1, -1}, &one, sizeof one);
+  mica_onnx_parameter *parameters = NULL;
+  mica_onnx *model = NULL;
+  mica_graph *built = NULL;
+  mica_value output;
+  size_t count = 0;
+  wire_inside(&graph, WIRE_GRAPH_NODE, &node);
+  wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &s);
+  wire_inside(&graph, WIRE_GRAPH_INPUT, &x);
+  wire_inside(&graph, WIRE_GRAPH_OUTPUT, &y);
+  mica__text file = wire_model_of(&graph, 18);
+  ck_ok(mica_onnx_open_memory("m", file.data, file.length, &model));
+  mica__text_free(&file);
+  ck_ok(mica_graph_create(&built));
+  mica_value input = mica_input(built, "x", MICA_F32, MICA_SHAPE(2, MICA_DYNAMIC, 4));
+  ck_assert_int_ne(mica_onnx_build(model, built, &input, 1, &output, 1, NULL, &parameters, &count), MICA_OK);
+  ck_assert_msg(strstr(mica_error_message(), "the number of channels must be known"), "%s", mica_error_message());
+  mica_graph_destroy(built);
+  mica_free(parameters);
+  mica_onnx_close(model);
+}
+END_TEST
+
 TESTS(BOTH(NEEDS(ONNX), DEVICE), NULL, NULL, attention_sees_the_keys_of_its_window,
       transposed_convolutions_pad_more_before, unpooling_puts_back_what_pooling_took,
       shifts_beyond_the_type_leave_the_sign, a_modulus_of_zero_has_the_divisors_sign, sines_do_not_see_their_neighbours,
-      extremes_of_no_bools_are_the_least_and_the_greatest, bools_of_any_byte_are_true)
+      extremes_of_no_bools_are_the_least_and_the_greatest, bools_of_any_byte_are_true,
+      groups_of_open_channels_are_refused)

@@ -46,7 +46,7 @@ MICA__LOWER(group_norm) {
   if (!x.graph || !part[0].graph || !part[1].graph) return MICA_OK;
   if (groups < 1)
     return mica__lower_fail(l, node, MICA_E_SHAPE, "num_groups is %lld, but must be at least 1", (long long)groups);
-  if (mica_value_shape(x).rank < 2 || mica_value_shape(x).dim[1] % groups)
+  if (mica_value_shape(x).rank < 2 || mica_value_shape(x).dim[1] < 0 || mica_value_shape(x).dim[1] % groups)
     return mica__lower_fail(
         l, node, MICA_E_SHAPE,
         "the input is %s, but must be (batch, channels, ...), and the number of channels must be known and a multiple "
