@@ -47,13 +47,14 @@ START_TEST(operators_give_what_onnxruntime_gives) {
 }
 END_TEST
 
-/* What a runner of one node says: x is (2, 3, 8) and w (2, 8, 8), both of floats, n and m are numbers. */
-static mica_status try_node(const char *text, const attribute *attributes) {
-  static const float zeros[2 * 8 * 8];
+static const float zeros[2 * 8 * 8];
+
+/* A model of one node of com.microsoft: x and y have this type and these dimensions; w is (2, 8, 8), r (6, 2) and q
+ * (?, 8, 8), of floats; n and m are numbers. q is an input if the node has it. */
+static mica_onnx *node_alone(const char *text, const attribute *attributes, int type, const int64_t *dims) {
   mica_onnx *model = NULL;
-  mica_onnx_runner *runner = NULL;
   mica__text graph = {0}, node = node_with(text, attributes), set = {0};
-  mica__text x = wire_port("x", FLOAT, (int64_t[]){2, 3, 8, -1}), y = wire_port("y", FLOAT, (int64_t[]){2, 3, 8, -1});
+  mica__text x = wire_port("x", type, dims), y = wire_port("y", type, dims);
   mica__text w = wire_tensor("w", FLOAT, (int64_t[]){2, 8, 8, -1}, zeros, sizeof zeros);
   mica__text r = wire_tensor("r", FLOAT, (int64_t[]){6, 2, -1}, zeros, 12 * sizeof *zeros);
   mica__text n = wire_tensor("n", INT32, (int64_t[]){2, -1}, (const int32_t[]){2, 2}, 8);
@@ -65,18 +66,29 @@ static mica_status try_node(const char *text, const attribute *attributes) {
   wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &n);
   wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &m);
   wire_inside(&graph, WIRE_GRAPH_INPUT, &x);
+  if (strstr(text, " q ")) {
+    mica__text q = wire_port("q", FLOAT, (int64_t[]){MICA_DYNAMIC - 1, 8, 8, -1});
+    wire_inside(&graph, WIRE_GRAPH_INPUT, &q);
+  }
   wire_inside(&graph, WIRE_GRAPH_OUTPUT, &y);
   mica__text file = wire_model_of(&graph, 21);
   wire_text(&set, 1, "com.microsoft");
   wire_int(&set, 2, 1);
   wire_inside(&file, 8, &set);
-  mica_status status = mica_onnx_open_memory("m", file.data, file.length, &model);
-  if (status == MICA_OK) status = mica_onnx_runner_create(test_engine(), model, NULL, &runner);
+  ck_ok(mica_onnx_open_memory("m", file.data, file.length, &model));
+  mica__text_free(&file);
+  return model;
+}
+
+/* What a runner of one node says if x is (2, 3, 8). */
+static mica_status try_node(const char *text, const attribute *attributes) {
+  mica_onnx_runner *runner = NULL;
+  mica_onnx *model = node_alone(text, attributes, FLOAT, (int64_t[]){2, 3, 8, -1});
+  mica_status status = mica_onnx_runner_create(test_engine(), model, NULL, &runner);
   const mica_onnx_feed feed = {.name = "x", .dtype = MICA_F32, .shape = MICA_SHAPE(2, 3, 8), .data = zeros};
   if (status == MICA_OK) status = mica_onnx_run(runner, test_queue(), &feed, 1);
   mica_onnx_runner_destroy(runner);
   mica_onnx_close(model);
-  mica__text_free(&file);
   return status;
 }
 
@@ -98,6 +110,13 @@ START_TEST(what_does_not_fit_is_refused) {
       {"GroupQueryAttention x x x - - n n > y", {HEADS}, "total_sequence_length has 2 numbers, but must have 1"},
       {"GroupQueryAttention x x - - - n m > y", {HEADS}, "key is given, but value is not"},
       {"GroupQueryAttention x x x w - n m > y", {HEADS, TEXT("k_quant_type", "PER_TENSOR")}, "a quantised cache"},
+      {"GroupQueryAttention x x x w - n m > y", {HEADS}, "past_key is given, but past_value is not"},
+      {"GroupQueryAttention x x x - w n m > y", {HEADS}, "past_value is given, but past_key is not"},
+      {"MultiHeadAttention x x x - - - w > y", {NUMBER("num_heads", 2)}, "past_key is given, but past_value is not"},
+      {"MultiHeadAttention x x x - - - - w > y", {NUMBER("num_heads", 2)}, "past_value is given, but past_key is not"},
+      {"Attention x w > y",
+       {NUMBER("num_heads", 2), LIST("qkv_hidden_sizes", 4, 4)},
+       "qkv_hidden_sizes has 2 numbers, but must have 3"},
       {"GroupQueryAttention x x x - - n m > y a b c", {HEADS}, "the output output_qk is not supported"},
       {"GroupQueryAttention x x x - - n m > y",
        {HEADS, NUMBER("sliding_window_cache", 1), NUMBER("local_window_size", 2)},
@@ -123,6 +142,25 @@ START_TEST(what_does_not_fit_is_refused) {
     ck_assert_int_ne(try_node(wrong[i].node, wrong[i].list), MICA_OK);
     ck_assert_msg(strstr(mica_error_message(), wrong[i].sentence), "%zu: %s", i, mica_error_message());
   }
+}
+END_TEST
+
+START_TEST(open_positions_are_refused) {
+  mica_onnx *model = node_alone("RotaryEmbedding q x r r > y", (const attribute[]){NUMBER("num_heads", 2), {0}}, INT64,
+                                (int64_t[]){MICA_DYNAMIC - 1, 8, -1});
+  mica_onnx_parameter *parameters = NULL;
+  mica_graph *graph = NULL;
+  mica_value output;
+  size_t count = 0;
+  ck_ok(mica_graph_create(&graph));
+  const mica_value inputs[] = {mica_input(graph, "x", MICA_I64, MICA_SHAPE(MICA_DYNAMIC, 8)),
+                               mica_input(graph, "q", MICA_F32, MICA_SHAPE(MICA_DYNAMIC, 8, 8))};
+  ck_assert_int_ne(mica_onnx_build(model, graph, inputs, 2, &output, 1, NULL, &parameters, &count), MICA_OK);
+  ck_assert_msg(strstr(mica_error_message(), "position_ids is (?, 8), but its dimensions must be known"), "%s",
+                mica_error_message());
+  mica_graph_destroy(graph);
+  mica_free(parameters);
+  mica_onnx_close(model);
 }
 END_TEST
 
@@ -197,4 +235,4 @@ START_TEST(a_decoder_gets_its_own_caches_back) {
 END_TEST
 
 TESTS(BOTH(NEEDS(ONNX), DEVICE), NULL, NULL, operators_give_what_onnxruntime_gives, what_does_not_fit_is_refused,
-      a_decoder_gets_its_own_caches_back)
+      open_positions_are_refused, a_decoder_gets_its_own_caches_back)

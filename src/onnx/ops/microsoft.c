@@ -235,7 +235,11 @@ MICA__LOWER(fused_attention) {
   heads h = {.count = mica__onnx_int(node, "num_heads", 0)};
   if (!x.graph || !w.graph) return MICA_OK;
   int64_t all = mica_value_shape(w).rank == 2 ? mica_value_shape(w).dim[1] : 0, own[3] = {all / 3, all / 3, all / 3};
-  if (mica__onnx_ints(node, "qkv_hidden_sizes", &sizes) && sizes.count == 3) memcpy(own, sizes.values, sizeof own);
+  (void)mica__onnx_ints(node, "qkv_hidden_sizes", &sizes);
+  if (sizes.count && sizes.count != 3)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "qkv_hidden_sizes has %lld numbers, but must have 3",
+                            (long long)sizes.count);
+  if (sizes.count) memcpy(own, sizes.values, sizeof own);
   int64_t sum = 0;
   const bool fit =
       !__builtin_add_overflow(own[0], own[1], &sum) && !__builtin_add_overflow(sum, own[2], &sum) && sum == all;
@@ -301,6 +305,9 @@ MICA__LOWER(multi_head_attention) {
   }
   h.q = v[0], h.k = v[1], h.v = v[2];
   mica_value past_k = given(l, node, 6), past_v = given(l, node, 7);
+  if (past_k.graph ? !past_v.graph : past_v.graph != NULL)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "%s is given, but %s is not; give both or neither",
+                            past_k.graph ? "past_key" : "past_value", past_k.graph ? "past_value" : "past_key");
   int64_t before = past_k.graph ? mica_value_shape(past_k).dim[2] : 0;
   if (past_k.graph && past_v.graph && h.k.graph && h.v.graph) {
     h.k = mica_concat((mica_value[]){past_k, h.k}, 2, 2);

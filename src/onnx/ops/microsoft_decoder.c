@@ -188,7 +188,12 @@ static bool take_lengths(mica__lowering *l, const mica__onnx_node *node, grouped
   g->past_v = given(l, node, PAST_VALUE);
   if (mica__onnx_int(node, "sliding_window_cache", 0)) g->window = mica__onnx_int(node, "local_window_size", -1);
   if (!mica__lower_integers(l, node, TOTAL, &total)) return false;
-  if (g->past_k.graph && g->past_v.graph) {
+  if (g->past_k.graph ? !g->past_v.graph : g->past_v.graph != NULL) {
+    mica__lower_fail(l, node, MICA_E_SHAPE, "%s is given, but %s is not; give both or neither",
+                     g->past_k.graph ? "past_key" : "past_value", g->past_k.graph ? "past_value" : "past_key");
+    return false;
+  }
+  if (g->past_k.graph) {
     if (!check_past(l, node, g, "past_key", g->past_k) || !check_past(l, node, g, "past_value", g->past_v))
       return false;
     g->past = mica_value_shape(g->past_k).dim[2];
@@ -396,7 +401,10 @@ MICA__LOWER(microsoft_rotary_embedding) {
   if (!rotation.width) rotation.width = 2 * angles.dim[1];
   if (s.rank == 3 && !heads) heads = s.dim[2] / (2 * angles.dim[1]);
   mica_value y = mica__lower_split_heads(l, node, x, heads);
-  if (!y.graph || mica_shape_count(mica_value_shape(positions), &count) != MICA_OK) return MICA_OK;
+  if (!y.graph) return MICA_OK;
+  if (mica_shape_count(mica_value_shape(positions), &count) != MICA_OK)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "position_ids is %s, but its dimensions must be known",
+                            mica_shape_format(mica_value_shape(positions), text));
   int64_t rows = mica_value_shape(y).dim[2];
   if (!mica__lower_positions(l, node, rows)) return MICA_OK;
   if (mica_value_shape(positions).rank < 2) {
