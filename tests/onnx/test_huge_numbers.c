@@ -27,6 +27,7 @@ typedef struct wrong {
   int64_t number;
   const char *text;
   bool scalars; /* n and m are, where they have one element */
+  bool empty;   /* n is an empty list */
 } wrong;
 
 #define LARGEST "more than the 67108864 bytes of the largest buffer of null"
@@ -65,6 +66,7 @@ static const wrong cases[] = {
     {17, "Split x n > a b y", "but axis 0 has 4 elements", .x = LIST(4, 4), .n = LIST(4, -1, 1)},
     {17, "SplitToSequence x > y", "into 70000 parts, but at most 65536 are supported", .x = LIST(70000, 0)},
     {17, "SplitToSequence x n > y", "split is 0, but must be at least 1", .x = LIST(4), .n = LIST(0), .scalars = true},
+    {17, "SplitToSequence x n > y", "split is empty, but the axis has 4 elements", .x = LIST(4), .empty = true},
     {17, "ConstantOfShape n > y", "is invalid or too large", .x = LIST(1), .n = LIST(P(31), P(31))},
     {17, "MaxUnpool x n m > y", "2^63", .x = LIST(1, 1, 2, 2), .n = LIST(1, 1, 2, 2), .m = LIST(1, 1, P(32), P(32)),
      .list_name = "kernel_shape", .list = LIST(2, 2)},
@@ -118,8 +120,8 @@ static void add_attribute(mica__text *node, const char *name, const list *number
   wire_inside(node, WIRE_NODE_ATTRIBUTE, &attribute);
 }
 
-static void add_integers(mica__text *graph, const char *name, const list *numbers, bool scalar) {
-  if (!numbers->count) return;
+static void add_integers(mica__text *graph, const char *name, const list *numbers, bool scalar, bool empty) {
+  if (!numbers->count && !empty) return;
   const size_t bytes = (size_t)numbers->count * sizeof *numbers->values;
   const int64_t dims[] = {scalar && numbers->count == 1 ? -1 : numbers->count, -1};
   mica__text tensor = wire_tensor(name, 7, dims, numbers->values, bytes);
@@ -135,8 +137,8 @@ static mica__text file_of(const wrong *c) {
   if (strstr(c->node, "LinearAttention")) add_attribute(&node, "q_num_heads", NULL, &c->number, NULL);
   if (strstr(c->node, "MaxPool")) add_attribute(&node, "kernel_shape", &(const list)LIST(4), NULL, NULL);
   wire_inside(&graph, WIRE_GRAPH_NODE, &node);
-  add_integers(&graph, "n", &c->n, c->scalars);
-  add_integers(&graph, "m", &c->m, c->scalars);
+  add_integers(&graph, "n", &c->n, c->scalars, c->empty);
+  add_integers(&graph, "m", &c->m, c->scalars, false);
   memcpy(shape, c->x.values, (size_t)c->x.count * sizeof *shape);
   mica__text x = wire_port("x", 1, shape), y = wire_port("y", 1, shape);
   wire_inside(&graph, WIRE_GRAPH_INPUT, &x);

@@ -113,7 +113,10 @@ MICA__LOWER(concat_from_sequence) {
 static mica_status part_sizes(mica__lowering *l, const mica__onnx_node *node, const mica__integers *given,
                               int64_t extent, mica__integers *sizes) {
   *sizes = *given;
-  if (given->shape.rank == 1 && given->count) return MICA_OK;
+  if (given->shape.rank == 1 && (given->count || extent == 0)) return MICA_OK;
+  if (given->shape.rank == 1)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "split is empty, but the axis has %lld elements (-1: not known)",
+                            (long long)extent);
   int64_t size = given->count ? given->values[0] : 1, count = size > 0 ? extent / size + (extent % size != 0) : 0;
   if (size < 1)
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "split is %lld, but must be at least 1", (long long)size);
