@@ -67,6 +67,7 @@ static const wrong cases[] = {
     {17, "SplitToSequence x > y", "into 70000 parts, but at most 65536 are supported", .x = LIST(70000, 0)},
     {17, "SplitToSequence x n > y", "split is 0, but must be at least 1", .x = LIST(4), .n = LIST(0), .scalars = true},
     {17, "SplitToSequence x n > y", "split is empty, but the axis has 4 elements", .x = LIST(4), .empty = true},
+    {17, "Cast x > y", "a cast to", .x = LIST(4), .number_name = "to", .number = P(32) + 6},
     {17, "ConstantOfShape n > y", "is invalid or too large", .x = LIST(1), .n = LIST(P(31), P(31))},
     {17, "MaxUnpool x n m > y", "2^63", .x = LIST(1, 1, 2, 2), .n = LIST(1, 1, 2, 2), .m = LIST(1, 1, P(32), P(32)),
      .list_name = "kernel_shape", .list = LIST(2, 2)},

@@ -271,14 +271,18 @@ MICA__LOWER(clip) {
 
 /* --- types --- */
 
-/* Reads the dtype from the attribute `to`, which was a string before version 6. */
-static bool target(mica__lowering *l, const mica__onnx_node *node, mica_dtype *dtype) {
+/* Reads the type from the attribute `to`, which was a string before version 6; 0 if it is no type. */
+static int32_t target_type(mica__lowering *l, const mica__onnx_node *node) {
   const Onnx__AttributeProto *to = mica__onnx_attr(node, "to");
-  int32_t type = to && to->has_i ? (int32_t)to->i : 0;
   if (to && to->has_s)
-    type =
-        1 + mica__lower_choice(l, node, "to",
-                               "FLOAT UINT8 INT8 UINT16 INT16 INT32 INT64 STRING BOOL FLOAT16 DOUBLE UINT32 UINT64", 0);
+    return 1 + mica__lower_choice(l, node, "to",
+                                  "FLOAT UINT8 INT8 UINT16 INT16 INT32 INT64 STRING BOOL FLOAT16 DOUBLE UINT32 UINT64",
+                                  0);
+  return to && to->has_i && to->i > 0 && to->i <= INT32_MAX ? (int32_t)to->i : 0;
+}
+
+static bool target(mica__lowering *l, const mica__onnx_node *node, mica_dtype *dtype) {
+  const int32_t type = target_type(l, node);
   if (mica__lower_dtype(l, type, dtype)) return true;
   mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a cast to %s is not supported", mica__onnx_type_name(type));
   return false;
@@ -295,12 +299,11 @@ static mica_value as_nibbles(mica_value x, int32_t type) {
 
 MICA__LOWER(cast) {
   mica_dtype dtype;
-  if (mica__lower_texts(l, node, 0) && mica__onnx_int(node, "to", 0) == 8) return give(l, node, x_of(l, node));
+  const int32_t type = target_type(l, node);
+  if (mica__lower_texts(l, node, 0) && type == 8) return give(l, node, x_of(l, node));
   if (mica__lower_texts(l, node, 0))
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "texts cannot be cast to numbers");
-  const Onnx__AttributeProto *to = mica__onnx_attr(node, "to");
-  if (to && to->i > 0 && to->i < 32 && mica__onnx_is_nibble((int32_t)to->i))
-    return give(l, node, as_nibbles(x_of(l, node), (int32_t)to->i));
+  if (mica__onnx_is_nibble(type)) return give(l, node, as_nibbles(x_of(l, node), type));
   return target(l, node, &dtype) ? give(l, node, mica_cast(x_of(l, node), dtype)) : MICA_OK;
 }
 
