@@ -247,9 +247,6 @@ static mica_status explain_shape(const mica_run *run, mica_status status) {
 
 static mica_status make_trainer(mica_run *run, const mica_trainer_config *config, mica_trainer **trainer) {
   mica_status status = explain_shape(run, mica_trainer_create(run->engine, config, trainer));
-  if (status == MICA_E_STATE && config->freeze)
-    return mica__fail(status, "freeze: \"%s\" matches every weight of the network %s, so none is left to train",
-                      config->freeze, mica__common_settings_of(run).model);
   if (status == MICA_OK) status = mica__distil_load(run, *trainer);
   return status;
 }

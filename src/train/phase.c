@@ -259,6 +259,14 @@ static mica_status fail_freeze(const mica_nn *nn, const char *pattern) {
   return status;
 }
 
+static bool has_trained_weights(const mica_nn *nn) {
+  for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
+    if (info->role == MICA_NN_ROLE_WEIGHT && !info->frozen) return true;
+  }
+  return false;
+}
+
 /* Builds the graph, the network and the sums. draws: the number that the first dropout gets; outputs: has room for the
  * outputs of an objective. */
 static mica_status build_graph(const mica_trainer *t, const mica_trainer_config *c, uint64_t draws, mica__phase *phase,
@@ -296,6 +304,10 @@ static mica_status build_graph(const mica_trainer *t, const mica_trainer_config 
     size_t frozen = 1;
     if (c->freeze) MICA_TRY(mica_nn_freeze(phase->nn, c->freeze, true, &frozen));
     if (frozen == 0) return fail_freeze(phase->nn, c->freeze);
+    if (c->freeze && !has_trained_weights(phase->nn))
+      return mica__fail(MICA_E_STATE,
+                        "freeze: \"%s\" matches every weight that is not frozen already, so none is left to train",
+                        c->freeze);
     if (c->stages.count > 1) {
       phase->loss = made->loss;
       phase->weight = weight_of(phase, made);

@@ -302,6 +302,14 @@ START_TEST(a_pattern_that_freezes_nothing) {
 }
 END_TEST
 
+START_TEST(a_pattern_that_freezes_everything) {
+  const mica_trainer_config config = {.step = takes_the_mean, .columns = rating, .column_count = 1, .freeze = "*"};
+  mica_trainer *t = NULL;
+  ck_assert_int_eq(mica_trainer_create(test_engine(), &config, &t), MICA_E_STATE);
+  ck_assert_msg(strstr(mica_error_message(), "freeze: \"*\" matches every weight"), "%s", mica_error_message());
+}
+END_TEST
+
 START_TEST(rates_that_are_none) {
   static const mica_schedule_config schedules[] = {{.rate = -0.1}, {.rate = NAN}, {.rate = INFINITY}, {.every = -3}};
   for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++) {
@@ -315,4 +323,5 @@ START_TEST(rates_that_are_none) {
 END_TEST
 
 TESTS(DEVICE, NULL, NULL, a_recommender_of_two_inputs, texts_of_any_length, wrong_steps_are_named,
-      wrong_sources_are_named, a_folder_that_cannot_be_written, a_pattern_that_freezes_nothing, rates_that_are_none)
+      wrong_sources_are_named, a_folder_that_cannot_be_written, a_pattern_that_freezes_nothing,
+      a_pattern_that_freezes_everything, rates_that_are_none)
