@@ -30,17 +30,18 @@ int32_t mica__ranks_at(const mica_trainer *t, int32_t replica, int32_t behind, i
 
 mica_status mica__ranks_divide(mica_trainer *t) {
   mica_communicator *c = link_of(t);
-  const int32_t parts = mica__ranks_parts(t), all = parts * stages_of(t), own = mica__ranks_own(t);
+  const int32_t parts = mica__ranks_parts(t), own = mica__ranks_own(t);
+  const int64_t all = (int64_t)parts * stages_of(t);
   if (parts == 1) return MICA_OK;
   if (!c || c->ranks % all)
     return mica__fail(MICA_E_INVALID,
-                      "the number of ranks is %d, but must be a multiple of %d (stages: %d, tensor parts: %d)",
-                      (int)mica__ranks_count(t), (int)all, (int)stages_of(t), (int)parts);
+                      "the number of ranks is %d, but must be a multiple of %lld (stages: %d, tensor parts: %d)",
+                      (int)mica__ranks_count(t), (long long)all, (int)stages_of(t), (int)parts);
   int32_t *ranks = calloc((size_t)c->ranks, sizeof *ranks);
   if (!ranks) return mica__fail_nomem("a trainer");
   for (int32_t k = 0; k < parts; k++) ranks[k] = own - own % parts + k;
   mica_status status = mica_communicator_group(c, ranks, parts, &t->tensor);
-  const int32_t replicas = c->ranks / all;
+  const int32_t replicas = (int32_t)(c->ranks / all);
   for (int32_t k = 0; k < replicas; k++) ranks[k] = mica__ranks_at(t, k, 0, own % parts);
   if (status == MICA_OK && stages_of(t) == 1 && replicas > 1)
     status = mica_communicator_group(c, ranks, replicas, &t->beside);

@@ -310,6 +310,16 @@ START_TEST(a_pattern_that_freezes_everything) {
 }
 END_TEST
 
+/* Stages times parts beyond 32 bits. */
+START_TEST(more_ranks_than_32_bits_count) {
+  const mica_trainer_config config = {
+      .step = takes_the_mean, .columns = rating, .column_count = 1, .tensor = 65536, .stages = {.count = 65536}};
+  mica_trainer *t = NULL;
+  ck_assert_int_eq(mica_trainer_create(test_engine(), &config, &t), MICA_E_INVALID);
+  ck_assert_msg(strstr(mica_error_message(), "must be a multiple of 4294967296"), "%s", mica_error_message());
+}
+END_TEST
+
 START_TEST(rates_that_are_none) {
   static const mica_schedule_config schedules[] = {{.rate = -0.1}, {.rate = NAN}, {.rate = INFINITY}, {.every = -3}};
   for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++) {
@@ -324,4 +334,4 @@ END_TEST
 
 TESTS(DEVICE, NULL, NULL, a_recommender_of_two_inputs, texts_of_any_length, wrong_steps_are_named,
       wrong_sources_are_named, a_folder_that_cannot_be_written, a_pattern_that_freezes_nothing,
-      a_pattern_that_freezes_everything, rates_that_are_none)
+      a_pattern_that_freezes_everything, more_ranks_than_32_bits_count, rates_that_are_none)
