@@ -207,7 +207,7 @@ wrong 400 'list of 1 to 1024 messages' '{}'
 wrong 400 'message 0 has no role' '{"messages":[{}]}'
 wrong 400 'choose system, developer, user, assistant or tool' '{"messages":[{"role":"alien","content":"a"}]}'
 wrong 400 'from 1 to 2147483647' '{"messages":[{"role":"user","content":"a"}],"max_tokens":0}'
-wrong 400 'message 0 has no content' '{"messages":[{"role":"user"}]}'
+wrong 400 'the content of message 0 must be a string' '{"messages":[{"role":"user"}]}'
 wrong 400 'the model reads text' '{"messages":[{"role":"user","content":[{"type":"image_url"}]}]}'
 wrong 404 'must be \"chat\"' "{$hi,\"model\":\"other\"}"
 wrong 400 '"param":"temperature"' "{$hi,\"temperature\":-1}"

@@ -203,7 +203,7 @@ START_TEST(csv_files_that_are_wrong) {
     if (!cases[i].reason) mica_dataset_destroy(open_at("wrong.csv", NULL));
   }
   files_write("wrong.csv", "1,2\n\0,3\n", 9);
-  refuse("wrong.csv", NULL, MICA_E_FORMAT, "neither a text nor");
+  refuse("wrong.csv", NULL, MICA_E_FORMAT, "holds a zero byte, so it is not a text");
   files_write_text("wrong.csv", "a,b\n1,2\n");
   refuse("wrong.csv", &(mica_dataset_config){.label_column = "c"}, MICA_E_NOT_FOUND, "no column \"c\"");
 }

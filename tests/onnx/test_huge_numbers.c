@@ -81,7 +81,7 @@ static const wrong cases[] = {
      .m = LIST(2)},
     {18, "Col2Im x n m > y", "a block covers 3 elements with its dilation, but the padded image has only 2",
      .x = LIST(1, 4, 4), .n = LIST(2, 2), .m = LIST(3, 3)},
-    {18, "Col2Im x n m > y", "the product at most 65536", .x = LIST(1, 4, 4), .n = LIST(INT32_MAX, INT32_MAX),
+    {18, "Col2Im x n m > y", "their product at most 65536", .x = LIST(1, 4, 4), .n = LIST(INT32_MAX, INT32_MAX),
      .m = LIST(INT32_MAX, INT32_MAX)},
     {17, "ConvTranspose x x > y", "output_shape contains", .x = LIST(1, 1, 4, 4), .list_name = "output_shape",
      .list = LIST(INT64_MIN, 4)},
