@@ -283,16 +283,24 @@ static void *run_reader(void *user) {
 
 /* --- the decoder --- */
 
-/* Runs a step of all decoders and of the embedder. */
-static mica_status step(serve_work *work, bool *busy) {
+/* Keeps the message of the first failure, which ends the server. */
+static void note_failure(serve_work *work) {
+  pthread_mutex_lock(&work->lock);
+  if (!work->failed) snprintf(work->message, sizeof work->message, "%s", mica_error_message());
+  work->failed = true;
+  pthread_mutex_unlock(&work->lock);
+}
+
+/* Runs a step of all decoders and of the embedder. If one fails, the others still get their steps, because their
+ * requests go on until the server ends. */
+static void step(serve_work *work, bool *busy) {
   *busy = false;
   for (size_t d = 0; d <= SERVE_MOST_ADAPTERS; d++) {
     bool more = false;
-    const mica_status status = work->decoders[d] ? mica_decoder_step(work->decoders[d], &more) : MICA_OK;
-    if (status != MICA_OK) return status;
+    if (work->decoders[d] && mica_decoder_step(work->decoders[d], &more) != MICA_OK) note_failure(work);
     *busy |= more;
   }
-  return work->embedder ? serve_vectors_step(work, busy) : MICA_OK;
+  if (work->embedder && serve_vectors_step(work, busy) != MICA_OK) note_failure(work);
 }
 
 static void *run_decoder(void *user) {
@@ -304,11 +312,7 @@ static void *run_decoder(void *user) {
     work->pending = false;
     pthread_mutex_unlock(&work->lock);
     if (stop) return NULL;
-    if (step(work, &busy) == MICA_OK) continue;
-    pthread_mutex_lock(&work->lock);
-    work->failed = true;
-    snprintf(work->message, sizeof work->message, "%s", mica_error_message());
-    pthread_mutex_unlock(&work->lock);
+    step(work, &busy);
   }
 }
 
