@@ -173,6 +173,49 @@ static char *command_line(char *const words[]) {
   return line;
 }
 
+/* The children that waitpid has not reaped, each with its process number. Windows does not reuse a number while a
+ * handle of its process is open. */
+typedef struct child {
+  struct child *next;
+  pid_t process;
+  HANDLE handle;
+} child;
+static child *children;
+static pthread_mutex_t children_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void add_child(child *new, const PROCESS_INFORMATION *made) {
+  new->process = (pid_t)made->dwProcessId;
+  new->handle = made->hProcess;
+  pthread_mutex_lock(&children_lock);
+  new->next = children;
+  children = new;
+  pthread_mutex_unlock(&children_lock);
+}
+
+/* The handle of a child; NULL and ECHILD if there is no such child. */
+static HANDLE find_child(pid_t process) {
+  HANDLE handle = NULL;
+  pthread_mutex_lock(&children_lock);
+  for (const child *at = children; at && !handle; at = at->next)
+    if (at->process == process) handle = at->handle;
+  pthread_mutex_unlock(&children_lock);
+  if (!handle) errno = ECHILD;
+  return handle;
+}
+
+static void remove_child(pid_t process) {
+  child *found = NULL;
+  pthread_mutex_lock(&children_lock);
+  for (child **at = &children; *at && !found;)
+    if ((*at)->process == process)
+      found = *at, *at = found->next;
+    else
+      at = &(*at)->next;
+  pthread_mutex_unlock(&children_lock);
+  if (found) CloseHandle(found->handle);
+  free(found);
+}
+
 /* A copy of the handle that a child inherits as descriptor `file`: the handle of the descriptor in `actions` or,
  * without one, the parent's handle. NULL if the handle is not open. */
 static HANDLE inherited(const posix_spawn_file_actions_t *actions, int file) {
@@ -195,7 +238,12 @@ int mica__posix_spawn(pid_t *process, const char *program, const posix_spawn_fil
     program = itself;
   }
   char *line = command_line(words);
-  if (!line) return ENOMEM;
+  child *new = malloc(sizeof *new);
+  if (!line || !new) {
+    free(line);
+    free(new);
+    return ENOMEM;
+  }
   STARTUPINFOA how = {.cb = sizeof how, .dwFlags = STARTF_USESTDHANDLES};
   PROCESS_INFORMATION made;
   how.hStdInput = inherited(actions, 0);
@@ -207,27 +255,35 @@ int mica__posix_spawn(pid_t *process, const char *program, const posix_spawn_fil
   for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
     if (copies[i]) CloseHandle(copies[i]);
   free(line);
-  if (!started) return errno;
+  if (!started) {
+    free(new);
+    return errno;
+  }
   CloseHandle(made.hThread);
-  /* The handle serves as the process number until waitpid closes it: Windows reuses real process numbers at once. */
-  *process = (pid_t)(intptr_t)made.hProcess;
+  add_child(new, &made);
+  *process = (pid_t)made.dwProcessId;
   return 0;
 }
 
 pid_t mica__posix_waitpid(pid_t process, int *how, int options) {
-  const HANDLE handle = (HANDLE)(intptr_t)process;
+  const HANDLE handle = find_child(process);
+  if (!handle) return -1;
   const DWORD waited = WaitForSingleObject(handle, options & WNOHANG ? 0 : INFINITE);
   DWORD code = 0;
   if (waited == WAIT_TIMEOUT) return 0;
   if (waited != WAIT_OBJECT_0 || !GetExitCodeProcess(handle, &code)) return errno = ECHILD, -1;
-  CloseHandle(handle);
+  remove_child(process);
   /* Exits by an exception or by kill's TerminateProcess count as the signal SIGABRT. */
   if (how) *how = code > 0xff ? 0x100 | SIGABRT : (int)code;
   return process;
 }
 
 int mica__posix_kill(pid_t process, int number) {
-  if (number != 0) return TerminateProcess((HANDLE)(intptr_t)process, 0x100 | (UINT)number) ? 0 : mica__posix_fail();
+  if (number != 0) {
+    const HANDLE own = find_child(process);
+    if (!own) return errno = ESRCH, -1;
+    return TerminateProcess(own, 0x100 | (UINT)number) ? 0 : mica__posix_fail();
+  }
   const HANDLE handle = OpenProcess(SYNCHRONIZE, FALSE, (DWORD)process);
   const bool there = handle ? WaitForSingleObject(handle, 0) == WAIT_TIMEOUT : GetLastError() == ERROR_ACCESS_DENIED;
   if (handle) CloseHandle(handle);
