@@ -91,10 +91,12 @@ ends 0 '{"task":"classify","part":"test",*' ''
 holds metrics.samples 20
 # One that is gone: what validated is tested only where that is asked for.
 mv "$work/own/test.csv" "$work/test.csv"
+gone="$work/own no longer has the test part of 30 samples that it had when $work/o was trained; \
+--part validation takes the samples that training was validated on"
 run eval --model "$work/o" --json
-ends 1 '' "*$work/own no longer has the test part of 30 samples that it had when $work/o was trained; *"
+ends 1 '' "mica eval: $gone"
 run compare "$work/o" "$work/o" --repeats 20
-ends 1 '' '*no longer has the test part of 30 samples that it had *; --part validation *'
+ends 1 '' "mica compare: $gone"
 run eval --model "$work/o" --part validation --json
 ends 0 '{"task":"classify","part":"validation",*' ''
 # Data that a run goes on with, and that never had one, have lost nothing.

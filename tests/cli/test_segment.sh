@@ -99,7 +99,8 @@ ends 0 "*written *$work/alike/1-mask.png*written *$work/alike/1-1-mask.png*" ''
 mkdir "$work/mine"
 echo precious >"$work/mine/1-mask.png"
 run predict --model "$work/run" --out "$work/mine" "$work/data/images/0.png" "$work/data/images/1.png"
-ends 1 '' "*/mine/1-mask.png is there already and is not written over: choose another folder with --out"
+ends 1 '' "mica predict: $work/mine/1-mask.png is there already and is not written over: \
+choose another folder with --out"
 [ "$(cat "$work/mine/1-mask.png")" = precious ] || fault 'a file is written over'
 [ "$(ls "$work/mine")" = 1-mask.png ] || fault 'pictures are written beside one that is there'
 run predict --model "$work/run" "$work/data/images/2.png"
