@@ -8,10 +8,13 @@
 static bool is_sane(int64_t value, int64_t least) { return value >= least && value < MOST; }
 
 mica_status mica__resample_window_of(const mica_pool_config *config, int32_t k, mica__resample_window *window) {
+  int64_t pad_end = 0;
+  /* If the sum overflows, pad or pad_more is out of range, which the loop reports before pad_end. */
+  (void)__builtin_add_overflow(config->pad[k], config->pad_more[k], &pad_end);
   *window = (mica__resample_window){.size = config->size[k],
                                     .stride = config->stride[k] ? config->stride[k] : config->size[k],
                                     .pad = config->pad[k],
-                                    .pad_end = config->pad[k] + config->pad_more[k],
+                                    .pad_end = pad_end,
                                     .dilation = config->dilation[k] ? config->dilation[k] : 1,
                                     .ceil_mode = config->ceil_mode};
   const struct {
@@ -21,6 +24,7 @@ mica_status mica__resample_window_of(const mica_pool_config *config, int32_t k, 
                  {"stride", window->stride, 1},
                  {"dilation", window->dilation, 1},
                  {"the padding before the axis", window->pad, 0},
+                 {"pad_more", config->pad_more[k], 1 - MOST},
                  {"the padding after the axis", window->pad_end, 0}};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
     if (!is_sane(numbers[i].value, numbers[i].least))
