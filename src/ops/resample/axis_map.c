@@ -26,10 +26,10 @@ mica_status mica__map_outputs(const mica__axis_map *map, int64_t n, int64_t *out
   if (map->kind == MICA__MAP_IDENTITY) return MICA_OK;
   if (map->kind == MICA__MAP_WINDOW) return mica__resample_window_outputs(&map->window, n, outputs);
   double wanted = map->outputs > 0 ? (double)map->outputs : floor((double)n * map->scale);
+  if (!(wanted < 0x1p40))
+    return mica__fail(MICA_E_SHAPE, "the axis would have %g elements, but must have fewer than 2^40", wanted);
   *outputs = (int64_t)wanted;
-  return wanted < 0x1p40
-             ? MICA_OK
-             : mica__fail(MICA_E_SHAPE, "the axis would have %g elements, but must have fewer than 2^40", wanted);
+  return MICA_OK;
 }
 
 /* Returns the position of output o in the input axis, in elements. */
