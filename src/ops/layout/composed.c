@@ -97,13 +97,17 @@ mica_value mica_tile(mica_value x, const int64_t *repeats) {
   return x;
 }
 
+/* Records that the axis of x to pad is open. Returns null. */
+static mica_value fail_open(mica_value x, int32_t axis) {
+  return mica__builder_fail("pad", x, MICA_E_SHAPE, "axis %d of '%s' is open, but must have a known size", (int)axis,
+                            mica_value_name(x));
+}
+
 /* Returns the `count` elements that pad x on one side of an axis, as the mode says. */
 static mica_value continued(mica_value x, int32_t axis, int64_t count, bool before, mica_pad_mode mode) {
   int64_t n = mica_value_shape(x).dim[axis];
   int64_t most = mode == MICA_PAD_MODE_REFLECT ? n - 1 : mode == MICA_PAD_MODE_WRAP ? n : n > 0 ? INT64_MAX : 0;
-  if (n == MICA_DYNAMIC)
-    return mica__builder_fail("pad", x, MICA_E_SHAPE, "axis %d of '%s' is open, but must have a known size", (int)axis,
-                              mica_value_name(x));
+  if (n == MICA_DYNAMIC) return fail_open(x, axis);
   if (count > most)
     return mica__builder_fail(
         "pad", x, MICA_E_SHAPE,
@@ -125,9 +129,10 @@ static mica_value pad_axis(mica_value x, int32_t axis, int64_t before, int64_t a
   size_t count = 0;
   if (before < 0 || after < 0) {
     int64_t n = mica_value_shape(x).dim[axis], rest = n;
+    if (n == MICA_DYNAMIC) return fail_open(x, axis);
     bool fits = !__builtin_add_overflow(rest, before < 0 ? before : 0, &rest) &&
                 !__builtin_add_overflow(rest, after < 0 ? after : 0, &rest) && rest >= 0;
-    if (n != MICA_DYNAMIC && !fits)
+    if (!fits)
       return mica__builder_fail(
           "pad", x, MICA_E_SHAPE, "padding of %lld and %lld along axis %d would remove more than its %lld elements",
           (long long)(before < 0 ? before : 0), (long long)(after < 0 ? after : 0), (int)axis, (long long)n);
