@@ -121,6 +121,7 @@ START_TEST(what_does_not_fit_is_refused) {
       {"GroupQueryAttention x x x - - n m > y",
        {HEADS, NUMBER("sliding_window_cache", 1), NUMBER("local_window_size", 2)},
        "local_window_size is 2, but with sliding_window_cache it must be from 1 to"},
+      {"Attention x w > y", {NUMBER("num_heads", 2)}, "the weight is (2, 8, 8), but must be a matrix"},
       {"RotaryEmbedding x n w w > y", {NUMBER("num_heads", 2)}, "cos_cache is (2, 8, 8), but must have rank 2"},
       {"RotaryEmbedding x m r r > y", {REAL("scale", 2)}, "scale is 2, but only 1 is supported"},
       {"MatMulNBits x w w > y",

@@ -241,8 +241,8 @@ MICA__LOWER(fused_attention) {
                             (long long)sizes.count);
   if (sizes.count) memcpy(own, sizes.values, sizeof own);
   int64_t sum = 0;
-  const bool fit =
-      !__builtin_add_overflow(own[0], own[1], &sum) && !__builtin_add_overflow(sum, own[2], &sum) && sum == all;
+  const bool fit = mica_value_shape(w).rank == 2 && !__builtin_add_overflow(own[0], own[1], &sum) &&
+                   !__builtin_add_overflow(sum, own[2], &sum) && sum == all;
   if (mica__onnx_int(node, "do_rotary", 0))
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "do_rotary is not supported");
   if (mica_value_shape(x).rank != 3)
