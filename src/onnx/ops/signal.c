@@ -169,7 +169,7 @@ MICA__LOWER(stft) {
   mica_shape s = mica_value_shape(x);
   int64_t width = length.count ? length.values[0] : window.graph ? mica_value_shape(window).dim[0] : 0;
   char text[MICA_SHAPE_TEXT];
-  if (s.rank != 3)
+  if (s.rank != 3 || s.dim[2] < 1 || s.dim[2] > 2)
     return mica__lower_fail(l, node, MICA_E_SHAPE, "the signal is %s, but must be (batch, n) or (batch, n, 1 or 2)",
                             mica_shape_format(s, text));
   if (step.count != 1)
