@@ -421,7 +421,7 @@ START_TEST(ensembles_have_sets_and_aggregates) {
       {"TreeEnsemble x > y", {FOREST(0)}, 0, {2, 1, -1}, {1, 4}, LIST(0.5, 20, 1, 40), NULL, 5},
       {"TreeEnsemble x > y", {FOREST(2)}, 0, {2, 1, -1}, {1, 4}, LIST(1, 40, 2, 80), NULL, 5},
       {"TreeEnsemble x > y", {FOREST(3)}, 0, {2, 1, -1}, {1, 4}, LIST(1, 40, 2, 80), NULL, 5},
-      {"TreeEnsemble x > y", {FOREST(9)}, 0, {1, 1, -1}, {0}, 0, {0}, "aggregate_function (9)", 5},
+      {"TreeEnsemble x > y", {FOREST(9)}, 0, {1, 1, -1}, {0}, 0, {0}, "aggregate_function is 9", 5},
   };
   CHECK(list);
 }
