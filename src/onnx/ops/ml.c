@@ -22,8 +22,9 @@ static bool tensor_reals(mica__lowering *l, const mica__onnx_node *node, const O
                          mica__reals *out) {
   mica__external none = {0};
   mica__onnx_tensor tensor = {0};
-  if (mica__onnx_tensor_read(&none, proto, &tensor) != MICA_OK) {
-    mica__lower_fail(l, node, MICA_E_FORMAT, "%s", mica_error_message());
+  const mica_status status = mica__onnx_tensor_read(&none, proto, &tensor);
+  if (status != MICA_OK) {
+    mica__lower_fail(l, node, status, "%s", mica_error_message());
     return false;
   }
   double *values = mica__lower_room(l, (size_t)tensor.count + 1, sizeof *values);

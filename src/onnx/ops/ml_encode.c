@@ -31,9 +31,10 @@ static bool read_keys(mica__lowering *l, const mica__onnx_node *node, const char
   if (numbers && mica__lower_dtype(l, whole->t->data_type, &dtype) &&
       mica_dtype_kind_of(dtype) != MICA_DTYPE_KIND_FLOAT) {
     int64_t *list = mica__lower_room(l, (size_t)out->reals.count + 1, sizeof *list);
-    for (int64_t i = 0; list && i < out->reals.count; i++)
+    if (!list) return false;
+    for (int64_t i = 0; i < out->reals.count; i++)
       list[i] = fabs(out->reals.values[i]) < 0x1p62 ? (int64_t)out->reals.values[i] : INT64_MAX;
-    out->integers = (mica__integers){list, list ? out->reals.count : 0, out->reals.shape};
+    out->integers = (mica__integers){list, out->reals.count, out->reals.shape};
     out->reals = (mica__reals){0};
   }
   out->count = (int64_t)out->texts.count + out->integers.count + out->reals.count;
@@ -157,9 +158,10 @@ static mica_status map_categories(mica__lowering *l, const mica__onnx_node *node
     return MICA_OK;
   if (!integers) {
     int64_t *list = mica__lower_room(l, (size_t)words.count + 1, sizeof *list);
-    for (int64_t i = 0; list && i < words.count; i++) list[i] = i;
+    if (!list) return MICA_OK;
+    for (int64_t i = 0; i < words.count; i++) list[i] = i;
     numbers.integers = (mica__integers){list, words.count, MICA_SHAPE(words.count)};
-    numbers.count = list ? words.count : 0;
+    numbers.count = words.count;
   }
   if (!words.count || words.count != numbers.count)
     return mica__lower_fail(
