@@ -143,9 +143,11 @@ static bool run_command(talk *t, const char *line) {
     mica_chat_reset(t->chat);
   else if (n == 7 && !strncmp(line, "/system", n))
     set_system(t, rest);
-  else if (n == 5 && !strncmp(line, "/save", n) && *rest)
+  else if (n == 5 && (!strncmp(line, "/save", n) || !strncmp(line, "/load", n)) && !*rest)
+    fprintf(stderr, "name a file: %.5s FILE\n", line);
+  else if (n == 5 && !strncmp(line, "/save", n))
     status = mica_chat_save(t->chat, rest);
-  else if (n == 5 && !strncmp(line, "/load", n) && *rest)
+  else if (n == 5 && !strncmp(line, "/load", n))
     status = mica_chat_load(t->chat, rest);
   else if (n == 5 && !strncmp(line, "/seed", n))
     set_seed(t, rest);

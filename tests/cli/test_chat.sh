@@ -70,6 +70,9 @@ printf '%s' "$err" | grep -q '^mica chat: .*not UTF-8' || fault "no word of bad 
 lines /nosuch
 talk
 printf '%s' "$err" | grep -q '^there is no command /nosuch$' || fault "a command that there is not: $err"
+lines /save '/load ' one
+talk
+[ $status = 0 ] && [ "$(printf '%s\n' "$err" | grep -c '^name a file: /[sl]')" = 2 ] || fault "no file is named: $err"
 lines one /quit two
 talk
 [ "$(printf '%s\n' "$out" | wc -l)" = 1 ] || fault "it goes on after /quit: $out"
@@ -140,8 +143,8 @@ done
 echo '{"type": 3}' >"$work/schema.json"
 run generate --model "$model" --prompt abc --schema "$work/schema.json"
 [ "$status" = 1 ] && printf '%s' "$err" | grep -q 'type' || fault "$err"
-run generate --model "$model" --prompt abc --schema "$work/none.json"
-[ "$status" = 1 ] && printf '%s' "$err" | grep -q "cannot read $work/none.json: No such file" || fault "$err"
+run generate --model "$model" --prompt abc --schema "$work/no-schema.json"
+[ "$status" = 1 ] && printf '%s' "$err" | grep -q "cannot read $work/no-schema.json: No such file" || fault "$err"
 run generate --model "$model" --prompt abc --window 3
 [ "$status" = 2 ] || fault "exit status $status"
 run chat "$work"
