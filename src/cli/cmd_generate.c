@@ -197,6 +197,8 @@ static int run(const cli_command *self, const void *given) {
     cli_fail(self, "--%s is for published models; %s is not one", v->schema ? "schema" : "cache", v->model);
     return CLI_USAGE;
   }
+  /* 0 is the default of a published model's sampler, 40; -1 draws from all tokens. */
+  if (published && v->top_k && !texts.sampling.top_k) texts.sampling.top_k = -1;
   if (!published) status = cli_open_run(self, v->model, v->device, &engine, &trained);
   if (status == CLI_OK) status = write_texts(self, v, trained, &texts);
   mica_run_destroy(trained);

@@ -131,6 +131,13 @@ while [ $seed -lt 40 ]; do
   seed=$((seed + 1))
 done
 [ $seed -lt 40 ] || fault 'every seed generates a text'
+# 0 draws from all tokens, not from the 40 of the default.
+run generate --model "$model" --prompt one --length 30 --temperature 1000 --top-p 1 --seed 3
+forty=$out
+run generate --model "$model" --prompt one --length 30 --temperature 1000 --top-p 1 --seed 3 --top-k 40
+[ "$out" = "$forty" ] || fault "the default is not 40: $out, not $forty"
+run generate --model "$model" --prompt one --length 30 --temperature 1000 --top-p 1 --seed 3 --top-k 0
+[ $status = 0 ] && [ "$out" != "$forty" ] || fault "--top-k 0 draws as 40 does: $out"
 run generate --model "$model" --prompt abc --length 1 --temperature 3 --seed $seed
 [ "$status" = 0 ] && [ "$out" = abc ] || fault "not the prompt alone: $out $err"
 printf '{"type": "object", "properties": {"n": {"type": "integer", "minimum": 3, "maximum": 7},
