@@ -218,6 +218,13 @@ static const char default_prefix[] =
     "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"use_regex\":true},\"decoder\":{\"type\":\"ByteLevel\"},"
     "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"\\u0120\":1,\"\\u0120a\":2},\"merges\":[\"\\u0120 a\"]}}";
 
+/* A Split before a ByteLevel: members of its pattern, and its further members. */
+#define SPLIT(pattern, more)                                                                                           \
+  "{\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":{" pattern "}" more    \
+  "},{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}]},\"model\":{\"type\":\"BPE\",\"vocab\":" \
+  "{"                                                                                                                  \
+  "\"a\":0,\"x\":1,\"y\":2},\"merges\":[]}}"
+
 /* Added tokens that the vocabulary has, without an id and with another one, and an empty one. */
 static const char known_added[] =
     "{\"added_tokens\":[{\"content\":\"<end>\",\"special\":true},{\"id\":7,\"content\":\"<user>\"},{\"content\":\"\"}],"
@@ -292,6 +299,9 @@ START_TEST(wrong_tokenizers_are_refused) {
     const char *json, *sentence;
     int64_t tokens;
   } wrong[] = {{byte_level, "has the id", 9},
+               {SPLIT("\"Regex\":\"x\"", ""), "GGUF has no name for the pattern", 3},
+               {SPLIT("\"Regex\":\"x\",\"String\":\"y\"", ""), "String instead of a Regex", 3},
+               {SPLIT("\"Regex\":\"x\"", ",\"behavior\":\"Removed\""), "behavior", 3},
                {default_prefix, "add_prefix_space = true", 3},
                {"{\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0},\"unk_token\":\"a\"}}", "it must be BPE", 4},
                {"{", "json", 4}};

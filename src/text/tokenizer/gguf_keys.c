@@ -230,8 +230,12 @@ static mica_status write_byte_level(vocabulary *v, mica_gguf_keys *keys) {
   if (!cJSON_IsFalse(get(level, "add_prefix_space")))
     return refuse(v, "ByteLevel with add_prefix_space = true (the default)");
   if (digits && !is_true(digits, "individual_digits")) return refuse(v, "Digits with individual_digits = false");
-  if (split && !cJSON_IsString(pattern)) return refuse(v, "a Split whose pattern is a String instead of a Regex");
-  if (split && !is(split, "behavior", "Isolated")) return refuse(v, "a Split without behavior = Isolated");
+  /* As mica__json_pattern and parse_split read them: a String counts before a Regex, and Isolated is the default. */
+  const bool plain = mica__json_member(get(split, "pattern"), "String") != NULL;
+  if (split && (plain || !cJSON_IsString(pattern)))
+    return refuse(v, "a Split whose pattern is a String instead of a Regex");
+  if (split && mica__json_member(split, "behavior") && !is(split, "behavior", "Isolated"))
+    return refuse(v, "a Split without behavior = Isolated");
   if (split && is_true(split, "invert")) return refuse(v, "a Split with invert = true");
   if (split && !cJSON_IsFalse(flag))
     return refuse(v, "both a Split and a ByteLevel with use_regex = true (the default)");
