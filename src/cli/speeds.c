@@ -21,7 +21,7 @@ int cli_speeds_parse(const cli_command *self, const char *text, int32_t count, d
     if (count) speeds[read++] = speed;
   }
   if (!count || read == count) return CLI_OK;
-  cli_fail(self, "--speeds %s has %d numbers, but there are %d ranks", text, (int)read, (int)count);
+  cli_fail(self, "--speeds %s needs a number for each of the %d ranks, but has %d", text, (int)count, (int)read);
   return CLI_USAGE;
 }
 

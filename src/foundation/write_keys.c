@@ -1,4 +1,5 @@
 /* Writes a folder's description of its model as keys of a GGUF file. */
+#include "base/number.h"
 #include "base/signature.h"
 #include "base/text.h"
 #include "foundation/write.h"
@@ -69,8 +70,8 @@ static void write_sizes(writer *w) {
     length = (double)i->width / (double)i->heads;
   if (fabs(i->score_scale * sqrt(length) - 1) > 1e-6) {
     char what[120];
-    snprintf(what, sizeof what, "the scale %g of attention scores, only the usual scale, %g", i->score_scale,
-             1 / sqrt(length));
+    mica__snprintf(what, sizeof what, "the scale %g of attention scores, only the usual scale, %g", i->score_scale,
+                   1 / sqrt(length));
     refuse(w, what);
   }
 }

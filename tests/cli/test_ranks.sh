@@ -105,7 +105,7 @@ if "$mica" devices --json | grep -q '"compute_units": *[2-9]'; then
 as in 3,1, not $speeds"
   done
   run train --data "$work/data.csv" --devices 0:0/2 --speeds 3 --out "$work/wrong"
-  ends 2 '' 'mica train: --speeds 3 has 1 numbers, but there are 2 ranks'
+  ends 2 '' 'mica train: --speeds 3 needs a number for each of the 2 ranks, but has 1'
   if cc -shared -fPIC -o "$work/lose.so" "$(dirname "$0")/lose_device.c" -ldl 2>"$work/err" &&
     LD_PRELOAD=$work/lose.so "$mica" version >/dev/null 2>&1; then
     for how in fail hang; do

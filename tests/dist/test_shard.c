@@ -277,7 +277,7 @@ static void refuse(mica_communicator *communicator) {
   static const struct {
     mica_optimizer_config config;
     const char *sentence;
-  } cases[] = {{{.shard = true}, "cannot be combined with ema or compress"},
+  } cases[] = {{{.shard = true}, "shard is set, but communicator is NULL"},
                {{.shard = true, .ema = 0.9}, "cannot be combined with ema or compress"},
                {{.shard = true, .compress = MICA_COMPRESSION_F16}, "cannot be combined with ema or compress"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

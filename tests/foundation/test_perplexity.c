@@ -121,8 +121,8 @@ static void refuse(const int32_t *tokens, size_t count, int64_t window, const ch
 
 START_TEST(arguments_are_checked) {
   int32_t wrong[T];
-  refuse(ids, 0, 0, "0 tokens");
-  refuse(ids, 1, 0, "1 tokens");
+  refuse(ids, 0, 0, "count is 0");
+  refuse(ids, 1, 0, "count is 1");
   refuse(ids, T, 1, "the window is 1 tokens, but must be from 2 to 64");
   refuse(ids, T, -1, "the window is -1 tokens");
   refuse(ids, T, CONTEXT + 1, "the window is 65 tokens");

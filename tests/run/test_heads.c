@@ -372,7 +372,7 @@ START_TEST(wrong_lists_of_labels) {
   } cases[] = {
       {"regress", "a,none", "has no column \"none\" for labels"},
       {"regress", "a,a", "column \"a\" is named twice"},
-      {"classify", "a,b", "holds a number, not a class"},
+      {"classify", "a,b", "not a class for each sample"},
       {"text_labels", "a,b",
        "few.csv line 3: column \"a\" holds 2; the task text_labels needs columns of 0 and 1 as labels"},
       {"text_labels", "b,c",
