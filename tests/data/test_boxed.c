@@ -191,7 +191,7 @@ START_TEST(voc_that_is_wrong) {
       {VOC(OBJECT("dog", "1", "1", "8", "20", "\n<name>cat</name>")), "one.xml, line 5: an object has two names"},
       {VOC(OBJECT("dog", "1", "1", "8", "20", "<bndbox><xmin>3</xmin></bndbox>\n")),
        "one.xml, line 5: an object has two boxes"},
-      {VOC(OBJECT("dog", "1", "1</ymin>\n<ymin>2", "8", "20", "")), "one.xml, line 6: a box has two ymin"},
+      {VOC(OBJECT("dog", "1", "1</ymin>\n<ymin>2", "8", "20", "")), "one.xml, line 6: a box has two elements <ymin>"},
       {"<annotation>" OBJECT("dog", "1", "1", "8", "20", "") "</annotation>",
        "one.xml: the picture's size is missing: no <width> in <size>"},
       {"<annotation><size><width>64</width></size></annotation>", "size is missing: no <height> in <size>"},
