@@ -73,9 +73,13 @@ static mica_value find_keys(mica__lowering *l, const mica__onnx_node *node, cons
     return (mica_value){0};
   }
   if (own) return find_texts(l, node, k, x, own);
-  if (mica_shape_count(mica_value_shape(x), &count) != MICA_OK ||
-      !mica__lower_product(l, node, count, k->count, INT32_MAX, &cells))
+  if (mica_shape_count(mica_value_shape(x), &count) != MICA_OK) {
+    char text[MICA_SHAPE_TEXT];
+    mica__lower_fail(l, node, MICA_E_SHAPE, "the input is %s, but its dimensions must be known",
+                     mica_shape_format(mica_value_shape(x), text));
     return (mica_value){0};
+  }
+  if (!mica__lower_product(l, node, count, k->count, INT32_MAX, &cells)) return (mica_value){0};
   const mica_dtype dtype = k->integers.count ? MICA_I64 : is_floating(x) ? mica_value_dtype(x) : MICA_F32;
   const int32_t axis = mica_value_shape(x).rank;
   x = mica_unsqueeze(mica_cast(x, dtype), MICA_AXES(axis));
