@@ -69,7 +69,7 @@ run predict --model "$work/run" "$images/0.png" --csv -
 ends 0 "name,share_0,*${newline}$images/0.png,*" ''
 [ "$(wc -l <"$work/out")" = 2 ] || fault 'writes more than the table'
 run predict --model "$work/run" "$images/0.png" --csv - --json
-ends 2 '' '*--csv - and --json both write to standard output'
+ends 2 '' '*--csv - and --json both write to standard output; choose one'
 # A table that cannot be written is refused before the masks are.
 rm -r "$work/run/predictions"
 run predict --model "$work/run" "$images/0.png" --csv "$work/bad.png/deep/table.csv"
