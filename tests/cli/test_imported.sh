@@ -108,7 +108,7 @@ for loss in mse huber 'quantile --quantile 0.8'; do
   done
   sed '1s/^a,t/b,t/' "$work/swapped.csv" >"$work/renamed.csv"
   run train --data "$work/renamed.csv" --teacher "$work/numbers.onnx" --out "$work/none"
-  ends 1 '' "*was trained on the column 'a', which *renamed.csv does not have*"
+  ends 1 '' "*was trained on the number 'a', which is not among the inputs that this run takes from *renamed.csv*"
   run train --data "$work/renamed.csv" --init "$work/numbers.onnx" --epochs 1 --out "$work/renamed"
   ends 0 '*' "*was trained on the column 'a', which *renamed.csv lacks, so columns are taken in their order*"
   # Its own folder is read likewise, and so is its model.

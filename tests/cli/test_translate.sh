@@ -60,7 +60,7 @@ holds metrics.samples 800
 tail -n +2 "$work/train.tsv" >"$work/nameless.tsv"
 run train --task translate --data "$work/nameless.tsv" --epochs 1 --vocabulary 300 --layers 1 --length 24 --json \
   --width 8 --heads 1 --out "$work/nameless"
-ends 0 '*{"task":"translate","part":"validation"*' '*mica train: the first line of *nameless.tsv is taken for texts; *'
+ends 0 '*{"task":"translate","part":"validation"*' '*mica train: the first row of *nameless.tsv is taken for texts; *'
 { printf 'en\tde\n' && paste "$work/data/test.en" "$work/data/test.de"; } >"$work/test.tsv"
 run eval --model "$work/run" --data "$work/test.tsv" --json
 holds metrics.bleu "$bleu"
@@ -114,7 +114,7 @@ run predict --model "$work/run" "$work/columns.tsv"
 ends 1 '' "mica predict: $work/columns.tsv line 1: there is no column 'en', but the run translates from it; *"
 printf 'en\nsix .\nfour, two .\n' >"$work/odd.csv"
 run predict --model "$work/run" "$work/odd.csv"
-ends 1 '' "mica predict: $work/odd.csv line 3 has 2 columns, but the first line has 1; *"
+ends 1 '' "mica predict: $work/odd.csv line 3 has 2 columns, but the first row has 1; *"
 printf 'en,de\n' >"$work/names.csv"
 run predict --model "$work/run" "$work/names.csv"
 ends 1 '' "mica predict: $work/names.csv holds only the names of columns: there is nothing to translate"

@@ -358,7 +358,7 @@ START_TEST(what_is_wrong_is_named_with_its_line) {
   static const struct {
     const char *text, *kinds, *sentence;
   } cases[] = {
-      {"a,b\n1,2\n3\n", NULL, "line 3 has 1 columns, but the lines before have 2"},
+      {"a,b\n1,2\n3\n", NULL, "line 3 has 1 columns, but the rows before have 2"},
       {"a,b,label\n1,2,x\n3,?,y\n", NULL,
        "line 3: column \"b\" has no number: \"?\" stands for a missing value; 1 of 2 lines have none: fill them in"},
       {"a,b,label\n1,2,x\n3,4,\n", NULL, "line 3: column \"label\" has no label"},

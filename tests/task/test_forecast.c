@@ -177,7 +177,7 @@ START_TEST(what_is_wrong_is_said) {
        {"horizon", "2"},
        "line 3: '2024-10-27T03:00+02:00' is not"},
       {"t;a\n1;0,86\n2;1,5\n", {"horizon", "2"}, "column 'a' holds numbers with a comma, as in 1,5"},
-      {"t,a\n1,2\n2,3,4\n", {"horizon", "2"}, "line 3 has 3 columns, but the first line has 2"},
+      {"t,a\n1,2\n2,3,4\n", {"horizon", "2"}, "line 3 has 3 columns, but the first row has 2"},
       {"t,a\n1,2\n2,3\n", {"label", "b"}, "has no column 'b' of numbers; it has t, a"},
       {"t,a\n1,2\n2,3\n", {"time", "when"}, "has no column 'when'"},
       {"t,a\n1,\n2,\n", {"horizon", "2"}, "has no column of numbers"},

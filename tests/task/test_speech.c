@@ -50,7 +50,7 @@ START_TEST(wrong_lines_are_named) {
       {"a.wav\t\xed\xa0\x80\n", "list.tsv:1: the text is not UTF-8 at byte 1"},
       {"\n\n", "list.tsv names no recordings"},
       {"a.wav\tb\n\nc.wav\td\te\n",
-       "list.tsv:3: the line has 3 columns, but the first one has 2; texts cannot contain tabs"},
+       "list.tsv:3: the line has 3 columns, but the first line that is not empty has 2; texts cannot contain tabs"},
       {"file\ttext\na.wav\tb\nc.wav\td\na.wav\te\n",
        "list.tsv:4: the recording folder/a.wav is already in line 2, with a different text"},
       {"file\ttext\n", "list.tsv names no recordings"}};

@@ -126,7 +126,7 @@ static void check_refusals(mica_run *run) {
   files_write_text("cut.csv", "Label,SMS\nham,lunch\nham,lunch, and home\n");
   path = files_path("cut.csv");
   refused(run, &(mica_run_input){.files = &path, .file_count = 1},
-          "cut.csv line 3 has 3 columns, but the lines before have 2");
+          "cut.csv line 3 has 3 columns, but the rows before have 2");
   files_write_text("cut.tsv", "SMS\nlunch, and home\n");
   path = files_path("cut.tsv");
   char *table = predict(run, &(mica_run_input){.files = &path, .file_count = 1}),

@@ -129,7 +129,7 @@ static mica_status read_nodes(mica__records *r, void *user) {
     char *name = NULL;
     int32_t number = -1;
     if (r->count != columns)
-      return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, but the first line has %zu", r->name, r->line,
+      return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, but the first row has %zu", r->name, r->line,
                         r->count, columns);
     MICA_TRY(find(to->graph, r->cells[0], &name, &number));
     if (number >= 0 || !*name) {
@@ -210,7 +210,7 @@ static mica_status read_edges(mica__records *r, void *user) {
   MICA_TRY(mica__records_next(r, &found));
   while (found) {
     if (r->count != columns)
-      return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, but the first line has %zu", r->name, r->line,
+      return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, but the first row has %zu", r->name, r->line,
                         r->count, columns);
     if (to->count == to->edge_capacity) {
       if (to->count > SIZE_MAX / 64) return mica__fail_nomem("edges");

@@ -96,7 +96,7 @@ static mica_status see_rows(reading *r, int64_t *rows) {
     MICA_TRY(mica__records_next(&r->records, &found));
     if (!found) break;
     if (records->count != r->columns)
-      return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, but the first line has %zu", records->name,
+      return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, but the first row has %zu", records->name,
                         records->line, records->count, r->columns);
     for (size_t i = 0; i < r->columns; i++) {
       double number = NAN;

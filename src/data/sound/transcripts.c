@@ -145,9 +145,10 @@ mica_status mica__speech_list_read(const char *name, const char *folder, const c
                         "%s:%d: the line lacks the file of a recording or its text; a tab separates the two", name,
                         (int)line);
     if (count != columns)
-      return mica__fail(MICA_E_FORMAT,
-                        "%s:%d: the line has %zu columns, but the first one has %zu; texts cannot contain tabs", name,
-                        (int)line, count, columns);
+      return mica__fail(
+          MICA_E_FORMAT,
+          "%s:%d: the line has %zu columns, but the first line that is not empty has %zu; texts cannot contain tabs",
+          name, (int)line, count, columns);
     MICA_TRY(add_line(name, folder, line, cells[where.file], cells[where.text], list));
   }
   return list->count ? check_files(name, list) : mica__fail(MICA_E_FORMAT, "%s names no recordings", name);

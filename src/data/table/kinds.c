@@ -10,13 +10,14 @@
 
 /* Up to this many different texts are classes if each occurs TEXT_REPEATS times on average. */
 #define MANY_TEXTS 1000
-/* A label column of whole numbers may hold classes if it has at most this many different ones. */
+/* Unless config->classes is set, a label column of whole numbers from 0 up holds classes only if it has at most this
+ * many different ones, or if some are padded with zeros. */
 #define MOST_NUMBERS 30
 /* A column with a longer cell than this holds texts instead of classes. */
 #define LONGEST_CLASS 100
 
 mica_status mica__schema_fail_columns(const mica__inference *in) {
-  return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, but the lines before have %zu", in->records->name,
+  return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, but the rows before have %zu", in->records->name,
                     in->records->line, in->records->count, in->schema->columns);
 }
 

@@ -1,8 +1,9 @@
 /* Tables without names of columns: finds out from the number of columns which of the expected ones are there. */
 #include "data/table/table.h"
 
-/* True unless the record has a number at the position of a column of texts that the network does not use. The number
- * shows that the table does not have that column. `label`: the table has its label columns. */
+/* True unless the record has a number at the position of a column that the network does not use, whose cells are
+ * expected to be texts. The number shows that the table does not have that column. `label`: the table has its label
+ * columns. */
 static bool texts_in_place(const mica__records *r, const mica__schema *known, bool label) {
   double value;
   for (size_t i = 0, at = 0; i < known->count; i++) {
@@ -17,13 +18,17 @@ static bool texts_in_place(const mica__records *r, const mica__schema *known, bo
 mica_status mica__schema_layout(mica__records *records, bool header, size_t columns, const mica__schema *known,
                                 bool *label, bool *unused) {
   size_t spare = 0, labels = 0;
+  size_t line = 1;
   bool found = false;
   for (size_t i = 0; i < known->count; i++) {
     spare += known->fields[i].unused;
     labels += known->fields[i].label;
   }
   mica__records_rewind(records);
-  for (int i = 0; i < 1 + header; i++) MICA_TRY(mica__records_next(records, &found));
+  for (int i = 0; i < 1 + header; i++) {
+    MICA_TRY(mica__records_next(records, &found));
+    if (i == 0) line = records->line;
+  }
   for (int i = 0; i < 4; i++) {
     *label = !(i & 1);
     *unused = i < 2;
@@ -31,8 +36,8 @@ mica_status mica__schema_layout(mica__records *records, bool header, size_t colu
         (!*unused || !found || texts_in_place(records, known, *label)))
       return MICA_OK;
   }
-  return mica__fail(MICA_E_FORMAT, "%s line 1 has %zu columns, but the network was trained on %zu%s", records->name,
-                    columns, known->count - spare - labels, labels ? " and the answer" : "");
+  return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, but the network was trained on %zu%s", records->name,
+                    line, columns, known->count - spare - labels, labels ? " and the answer" : "");
 }
 
 mica_status mica__table_width(const char *name, char *content, size_t size, size_t *columns) {

@@ -40,7 +40,7 @@ static mica_status make_more_room(listed *l) {
 
 static mica_status add_listed(listed *l, const mica__records *r, size_t width) {
   if (r->count != width)
-    return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, but the first line has %zu", r->name, r->line,
+    return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, but the first row has %zu", r->name, r->line,
                       r->count, width);
   if (l->count == l->room) MICA_TRY(make_more_room(l));
   for (size_t c = 0; c < l->column_count; c++) {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A report shows SHOWN evenly spaced texts. Of a file or text, at most MOST_LINES lines are translated. */
+/* A report shows SHOWN evenly spaced texts. A file or text of more than MOST_LINES lines is refused. */
 #define SHOWN 12
 #define MOST_LINES 1000000
 
@@ -154,7 +154,7 @@ static mica_status find_sides(const mica__pair_samples *pairs, const mica__recor
   MICA_TRY(find_named(r, to, &s->to));
   if (s->from != SIZE_MAX) return MICA_OK;
   return mica__fail(MICA_E_FORMAT,
-                    "%s line %zu: there is no column '%s', but the run translates from it; the first line of a table "
+                    "%s line %zu: there is no column '%s', but the run translates from it; the first row of a table "
                     "names the columns",
                     r->name, r->line, from);
 }
@@ -186,7 +186,7 @@ static mica_status visit_rows(walk *w, mica__records *r) {
     if (rows == MOST_LINES) return mica__fail(MICA_E_FORMAT, "%s has more than %d lines", r->name, MOST_LINES);
     if (r->count != width)
       return mica__fail(MICA_E_FORMAT,
-                        "%s line %zu has %zu columns, but the first line has %zu; a text with commas must be quoted",
+                        "%s line %zu has %zu columns, but the first row has %zu; a text with commas must be quoted",
                         r->name, r->line, r->count, width);
     MICA_TRY(visit_row(w, r, &s));
     MICA_TRY(mica__records_next(r, &found));

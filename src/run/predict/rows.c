@@ -75,7 +75,7 @@ static mica_status find_named(rows *r) {
   for (size_t k = 0; k < r->numbers + r->categories; k++)
     if (r->at[k] == SIZE_MAX)
       return mica__fail(MICA_E_FORMAT,
-                        "%s line %zu: there is no column '%s', but the network was trained on it; the first line names "
+                        "%s line %zu: there is no column '%s', but the network was trained on it; the first row names "
                         "the columns",
                         records->name, records->line, name_of(r, k));
   return MICA_OK;
@@ -170,7 +170,8 @@ static mica_status remark_strange(const rows *r) {
   return status;
 }
 
-/* Reads answer k of the row. *truth stays as it is if the table does not have the answer, or if its cell is empty. */
+/* Reads answer k of the row. *truth stays as it is if the table does not have the answer, or if its cell is empty or
+ * says that it is missing. */
 static mica_status take_truth(rows *r, size_t k, double *truth) {
   size_t class_index = 0;
   const mica__fact_texts names = mica__common_facts_of(r->run).classes;
@@ -196,7 +197,7 @@ static mica_status take_truth(rows *r, size_t k, double *truth) {
 static mica_status take_row(rows *r, mica__category_rows *s, int64_t i) {
   const mica__records *records = &r->records;
   if (records->count != r->columns)
-    return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, but the first line has %zu", records->name,
+    return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, but the first row has %zu", records->name,
                       records->line, records->count, r->columns);
   for (size_t k = 0; k < r->numbers; k++) MICA_TRY(take_number(r, k, &s->numbers[(size_t)i * r->numbers + k]));
   for (size_t k = 0; k < r->categories; k++)

@@ -148,7 +148,7 @@ static size_t position_of(const char *name) {
 }
 
 /* Finds the columns by the names in the first record, or by number if the run's table had no names. False if there is
- * no column of texts. */
+ * no column of texts or, by number, not every column of answers. */
 static bool find_columns(const mica_run *run, const mica__records *r, const char *text, size_t answers, columns *c) {
   bool there = true;
   c->text = SIZE_MAX;
@@ -175,7 +175,7 @@ static mica_status add_record(const mica_run *run, const mica__records *r, const
   /* A record with another number of cells is refused. It probably has an unquoted separator in its text, which would be
    * cut off there. */
   if (r->count != c->count)
-    return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, but the lines before have %zu", r->name, r->line,
+    return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, but the rows before have %zu", r->name, r->line,
                       r->count, c->count);
   double *truths = calloc(t->answers + 1, sizeof *truths);
   char *text = malloc(r->cells[c->text].length + 1);

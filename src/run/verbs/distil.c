@@ -83,8 +83,10 @@ static mica_status check_facts(const mica_run *run) {
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) MICA_TRY(mica__distil_check_numbers(run, numbers[i]));
   const char *lacking = mica__units_lacking(run, run->networks->teacher.run);
   if (!lacking) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "the teacher in %s was trained on the column '%s', which %s does not have",
-                    run->networks->teacher.run->folder, lacking, run->data);
+  return mica__fail(
+      MICA_E_FORMAT,
+      "the teacher in %s was trained on the number '%s', which is not among the inputs that this run takes from %s",
+      run->networks->teacher.run->folder, lacking, run->data);
 }
 
 /* Checks the settings in which the run and its teacher must agree, so that their answers mean the same. */
@@ -118,8 +120,8 @@ static mica_status check_tokens(const mica_run *run) {
   return MICA_OK;
 }
 
-/* True if the teacher is a model that Mica did not export. Only shapes can be compared then, when the model is
- * built. */
+/* True if the teacher is a model that Mica did not export. Only shapes can be compared then: that of the samples at
+ * once, those of the answers when the model is built. */
 static bool is_foreign(const mica_run *teacher) { return teacher->networks->model && !teacher->task; }
 
 /* Checks a teacher in ONNX: it must have one f32 input that fits the samples. */

@@ -58,7 +58,7 @@ static mica_status note_columns(mica_run *run) {
   const mica__schema *schema = run->parts->whole->store->schema;
   if (schema && !schema->header)
     MICA_TRY(mica__run_remark(run,
-                              "the first line of %s is taken for texts; if it names the columns, --from and --to with "
+                              "the first row of %s is taken for texts; if it names the columns, --from and --to with "
                               "these names say so",
                               mica_dataset_name(run->parts->whole)));
   MICA_TRY(mica__run_note_text(run, "from", source));
