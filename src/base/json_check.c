@@ -39,8 +39,13 @@ static bool escapes_zero(const char *text, size_t length) {
 mica_status mica__json_check_text(const char *path, const char *what, const char *text, size_t length) {
   const size_t valid = mica__utf8_prefix(text, length);
   if (valid < length) return mica__fail(MICA_E_FORMAT, "%s: byte %zu of %s is not UTF-8", path, valid, what);
-  if (memchr(text, 0, length) || escapes_zero(text, length))
-    return mica__fail(MICA_E_FORMAT, "%s: a name or text in %s has the character U+0000", path, what);
+  const char *zero = length ? memchr(text, 0, length) : NULL;
+  if (zero)
+    return mica__fail(MICA_E_FORMAT, "%s: byte %zu of %s is zero; if it is in UTF-16, save it as UTF-8", path,
+                      (size_t)(zero - text), what);
+  if (escapes_zero(text, length))
+    return mica__fail(MICA_E_FORMAT, "%s: a name or text in %s has the escape \\u0000, the character U+0000", path,
+                      what);
   return MICA_OK;
 }
 

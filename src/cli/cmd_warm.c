@@ -184,7 +184,7 @@ static int warm_embedder(const cli_command *self, const cli_model *opened, const
     cli_fail(self, "the model reads pictures; name one with --sample");
     status = CLI_USAGE;
   } else if (status == CLI_OK && !mica_embedder_reads_pictures(embedder) && sample) {
-    cli_fail(self, "--sample is for runs and for models of pictures; this model reads texts");
+    cli_fail(self, "--sample is for runs and for published models of pictures; this model reads texts");
     status = CLI_USAGE;
   }
   if (status == CLI_OK && mica_embedder_reads_texts(embedder)) status = embed_texts(self, embedder, vectors);
@@ -223,7 +223,7 @@ static int warm_published(const cli_command *self, const struct values *v) {
       status == CLI_OK ? mica_foundation_describe(opened.model)->task : MICA_FOUNDATION_TASK_COUNT;
   if (status == CLI_OK && v->sample &&
       (task == MICA_FOUNDATION_TASK_GENERATE || task == MICA_FOUNDATION_TASK_TRANSCRIBE)) {
-    cli_fail(self, "--sample is for runs and for models of pictures; this model's task is %s",
+    cli_fail(self, "--sample is for runs and for published models of pictures; this model's task is %s",
              mica_foundation_task_name(task));
     status = CLI_USAGE;
   }
@@ -329,7 +329,8 @@ static int warm(const cli_command *self, const struct values *v) {
   if (v->shape && (published || !onnx)) return refuse(self, "shape", "models in ONNX");
   if (v->precision && published) return refuse(self, "precision", "models in ONNX and runs");
   if (published) return warm_published(self, v);
-  if (onnx && v->sample) return refuse(self, "sample", "runs and models of pictures");
+  if (onnx && v->sample)
+    return refuse(self, "sample", "runs and for published models of pictures; leave it out for a model in ONNX");
   if (onnx) return warm_onnx(self, v);
   if (cli_is_folder(v->model)) return warm_run(self, v);
   if (stat(v->model, &about) != 0) return cli_fail(self, "there is no file or folder %s", v->model);

@@ -62,7 +62,11 @@ static bool has_sets(const char *folder) {
 int cli_onnx_check_model(const cli_command *self, mica_engine *engine, mica_onnx *model, const char *folder,
                          bool json) {
   if (!cli_is_folder(folder)) return cli_fail(self, "there is no folder %s", folder);
-  if (!has_sets(folder)) return cli_fail(self, "the folder %s holds neither test_data_set_0 nor output_0.pb", folder);
+  if (!has_sets(folder))
+    return cli_fail(self,
+                    "the folder %s has no recorded outputs: there is neither a folder test_data_set_0 in it nor a file "
+                    "output_0.pb",
+                    folder);
   outcome o = check_sets(engine, model, folder);
   if (json) {
     cli_json out;

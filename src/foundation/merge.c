@@ -44,7 +44,7 @@ mica_status mica__merge_find(mica__merging *merge, const char *name, mica__addit
     return mica__fail(MICA_E_SHAPE,
                       "%s: the adapter's layer \"%s\" has %" PRId64 " outputs and %" PRId64
                       " inputs, but the model's has %" PRId64 " and %" PRId64,
-                      merge->source.path, layer->name, layer->outputs, layer->inputs, outputs, inputs);
+                      merge->source.model->path, layer->name, layer->outputs, layer->inputs, outputs, inputs);
   MICA_TRY(mica__adapter_rows(&merge->source, layer, &addition->b));
   addition->layer = layer;
   merge->merged++;

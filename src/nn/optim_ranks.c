@@ -69,7 +69,8 @@ mica_status mica__ranks_reduce(mica_graph *graph, const mica_optimizer_config *c
   free(bucket);
   return channel < MICA__CHANNEL_SHARD_NORMS
              ? MICA_OK
-             : mica__fail(MICA_E_INVALID,
-                          "mica_optimize: bucket_bytes is too small: the gradients fill too many buckets; choose a "
-                          "larger size");
+             : mica__fail(
+                   MICA_E_INVALID,
+                   "mica_optimize: the gradients fill more than %d buckets of %lld bytes; choose a larger bucket_bytes",
+                   MICA__CHANNEL_SHARD_NORMS - MICA__CHANNEL_BUCKETS - 2, (long long)most);
 }

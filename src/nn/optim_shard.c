@@ -54,7 +54,8 @@ static int64_t group_bytes(const mica_optimizer_config *c) {
   return share > LEAST_GROUP || c->bucket_bytes > 0 ? share : LEAST_GROUP;
 }
 
-/* Finds the owner's next group of weights before *end; *end becomes the index of the group's first weight. */
+/* Finds the owner's next group of weights before *end; *end becomes the end of the weights from which the next group is
+ * taken. */
 static void next_group(const mica_optimizer_config *c, const int32_t *owners, int32_t owner, const mica_value *values,
                        size_t *end, group *g) {
   const int64_t most = group_bytes(c);
@@ -84,13 +85,15 @@ static void free_group(group *g) {
 
 /* Group `number` of gradients uses an even offset from MICA__CHANNEL_BUCKETS, and group `number` of new values the odd
  * offset after it. Offset 0 is the channel for the sum of the ranks' weights. */
-static mica_status channel_of(int32_t number, bool values, int32_t *channel) {
+static mica_status channel_of(const mica_optimizer_config *c, int32_t number, bool values, int32_t *channel) {
   *channel = MICA__CHANNEL_BUCKETS + 2 + 2 * number + values;
   return *channel < MICA__CHANNEL_SHARD_NORMS
              ? MICA_OK
              : mica__fail(MICA_E_INVALID,
-                          "mica_optimize: bucket_bytes is too small: the gradients fill too many buckets; choose a "
-                          "larger size");
+                          "mica_optimize: a rank's part of a bucket has %lld bytes, and the gradients fill more than "
+                          "%d such parts; "
+                          "choose a larger bucket_bytes",
+                          (long long)group_bytes(c), (MICA__CHANNEL_SHARD_NORMS - MICA__CHANNEL_BUCKETS - 2) / 2);
 }
 
 static mica_status reduce(const mica_optimizer_config *c, const int32_t *owners, mica_value *gradients, size_t count,
@@ -101,7 +104,7 @@ static mica_status reduce(const mica_optimizer_config *c, const int32_t *owners,
     for (size_t end = count; end > 0;) {
       next_group(c, owners, owner, gradients, &end, g);
       if (!g->count) break;
-      MICA_TRY(channel_of(number++, false, &channel));
+      MICA_TRY(channel_of(c, number++, false, &channel));
       for (int32_t k = 0; weighted && k < g->count; k++) g->values[k] = mica_mul(g->values[k], weight);
       add_sent(sent, mica__reduce_to(g->values, g->count, c->communicator, channel, owner, g->values));
       if (owner != c->communicator->rank) continue;
@@ -130,7 +133,7 @@ static mica_status broadcast(const mica_optimizer_config *c, const int32_t *owne
     for (size_t end = count; end > 0;) {
       next_group(c, owners, owner, values, &end, g);
       if (!g->count) break;
-      MICA_TRY(channel_of(number++, true, &channel));
+      MICA_TRY(channel_of(c, number++, true, &channel));
       add_sent(sent, mica__broadcast_of(g->values, g->count, when, c->communicator, channel, owner, g->values));
       for (int32_t k = 0; owner != c->communicator->rank && k < g->count; k++) values[g->index[k]] = g->values[k];
     }

@@ -321,7 +321,7 @@ bool mica_run_takes(const mica_run *run, mica_run_option option) {
 
 mica_status mica_run_search(mica_run *run, const mica_text_search *search) {
   static const mica_text_search plain;
-  if (!run) return mica__fail(MICA_E_INVALID, "mica_run_search: a pointer is NULL");
+  if (!run) return mica__fail(MICA_E_INVALID, "mica_run_search: run is NULL");
   if (run->task->verbs.search) return run->task->verbs.search(run, search ? search : &plain);
   return mica__fail(MICA_E_UNSUPPORTED, "a run of the task %s does not recognise texts, so it has no search",
                     run->task->name);
@@ -424,7 +424,7 @@ static double validated(const mica_history *h, double epoch, const char *metric)
   return value;
 }
 
-/* Adds three items: the epoch whose weights are used, with its validation values of the task's first metric and of the
+/* Adds two items: the epoch whose weights are used, with its validation values of the task's first metric and of the
  * metric by which the epoch was chosen; and the seconds that all epochs took. */
 static mica_status add_epochs(const mica_run *run, mica_report *report) {
   const mica_history *h = run->record->history;

@@ -145,15 +145,16 @@ static void select_best(search *s) {
   s->count = s->kept;
 }
 
-static mica_status short_of_memory(void) { return mica__fail(MICA_E_NOMEM, "out of memory"); }
+static mica_status short_of_memory(void) { return mica__fail_nomem("a CTC search"); }
 
 static mica_status take_frame(search *s, const float *row) {
   const int64_t classes = s->classes;
   double top = -INFINITY, sum = 0;
   for (int64_t c = 0; c < classes; c++) top = fmax(top, (double)row[c]);
-  if (!isfinite(top)) return mica__fail(MICA_E_INVALID, "ctc_beam: a frame has an infinite score, or no finite score");
+  if (!isfinite(top))
+    return mica__fail(MICA_E_INVALID, "CTC search: a frame has an infinite score, or no finite score");
   for (int64_t c = 0; c < classes; c++) sum += exp((double)row[c] - top);
-  if (isnan(sum)) return mica__fail(MICA_E_INVALID, "ctc_beam: a score is not a number");
+  if (isnan(sum)) return mica__fail(MICA_E_INVALID, "CTC search: a score is not a number");
   const double scale = top + log(sum);
   for (int64_t k = 0; k < s->kept; k++) {
     const candidate from = s->list[k];
@@ -210,25 +211,25 @@ static mica_status sweep(search *s) {
 
 static mica_status check(int64_t classes, const mica_ctc_beam_config *c) {
   if (classes < 1 || classes >= INT32_MAX)
-    return mica__fail(MICA_E_INVALID, "ctc_beam: classes is %lld, but must be at least 1 and below 2^31 - 1",
+    return mica__fail(MICA_E_INVALID, "CTC search: classes is %lld, but must be at least 1 and below 2^31 - 1",
                       (long long)classes);
   if (c->beam < 1 || c->beam > MOST_BEAM)
-    return mica__fail(MICA_E_INVALID, "ctc_beam: beam is %d, but must be 1 to %d", (int)c->beam, MOST_BEAM);
+    return mica__fail(MICA_E_INVALID, "CTC search: beam is %d, but must be 1 to %d", (int)c->beam, MOST_BEAM);
   if (c->blank < 0 || c->blank >= classes)
-    return mica__fail(MICA_E_INVALID, "ctc_beam: blank is %d, but must be 0 to %lld", (int)c->blank,
+    return mica__fail(MICA_E_INVALID, "CTC search: blank is %d, but must be 0 to %lld", (int)c->blank,
                       (long long)classes - 1);
-  if (!(c->prune > 0)) return mica__fail(MICA_E_INVALID, "ctc_beam: prune is %g, but must be above 0", c->prune);
+  if (!(c->prune > 0)) return mica__fail(MICA_E_INVALID, "CTC search: prune is %g, but must be above 0", c->prune);
   if (c->context < 0)
-    return mica__fail(MICA_E_INVALID, "ctc_beam: context is %lld, but must be 0 or above", (long long)c->context);
+    return mica__fail(MICA_E_INVALID, "CTC search: context is %lld, but must be 0 or above", (long long)c->context);
   if (!isfinite(c->weight) || !isfinite(c->bonus))
-    return mica__fail(MICA_E_INVALID, "ctc_beam: weight is %g and bonus is %g, but both must be finite", c->weight,
+    return mica__fail(MICA_E_INVALID, "CTC search: weight is %g and bonus is %g, but both must be finite", c->weight,
                       c->bonus);
   return MICA_OK;
 }
 
 mica_status mica_ctc_search_create(int64_t classes, const mica_ctc_beam_config *given, mica_ctc_search **out) {
   mica_ctc_beam_config c = given ? *given : (mica_ctc_beam_config){0};
-  if (!out) return mica__fail(MICA_E_INVALID, "ctc_search_create: a pointer is NULL");
+  if (!out) return mica__fail(MICA_E_INVALID, "mica_ctc_search_create: search is NULL");
   if (c.beam == 0) c.beam = 16;
   c.prune = mica__or_default(c.prune, 12);
   c.weight = mica__or_default(c.weight, 0.5);
@@ -264,9 +265,9 @@ void mica_ctc_search_reset(mica_ctc_search *s) {
 }
 
 mica_status mica_ctc_search_push(mica_ctc_search *s, const float *scores, int64_t frames) {
-  if (!s || (frames && !scores)) return mica__fail(MICA_E_INVALID, "ctc_search_push: a pointer is NULL");
+  if (!s || (frames && !scores)) return mica__fail(MICA_E_INVALID, "mica_ctc_search_push: search or scores is NULL");
   if (frames < 0 || frames >= INT32_MAX - s->frames)
-    return mica__fail(MICA_E_INVALID, "ctc_search_push: the number of frames is %lld, but must be from 0 to %lld",
+    return mica__fail(MICA_E_INVALID, "mica_ctc_search_push: the number of frames is %lld, but must be from 0 to %lld",
                       (long long)frames, (long long)INT32_MAX - s->frames - 1);
   for (int64_t t = 0; t < frames; t++) {
     MICA_TRY(take_frame(s, scores + t * s->classes));
@@ -313,9 +314,10 @@ int64_t mica_ctc_search_best(mica_ctc_search *s, int32_t *labels, double *score)
 mica_status mica_ctc_beam(const float *scores, int64_t frames, int64_t classes, const mica_ctc_beam_config *config,
                           int32_t *labels, int64_t *count, double *score) {
   mica_ctc_search *s = NULL;
-  if (!labels || !count || (frames && !scores)) return mica__fail(MICA_E_INVALID, "ctc_beam: a pointer is NULL");
+  if (!labels || !count || (frames && !scores))
+    return mica__fail(MICA_E_INVALID, "mica_ctc_beam: labels, count or scores is NULL");
   if (frames < 0)
-    return mica__fail(MICA_E_INVALID, "ctc_beam: the number of frames is %lld, but must be 0 or above",
+    return mica__fail(MICA_E_INVALID, "mica_ctc_beam: the number of frames is %lld, but must be 0 or above",
                       (long long)frames);
   MICA_TRY(mica_ctc_search_create(classes, config, &s));
   const mica_status status = mica_ctc_search_push(s, scores, frames);

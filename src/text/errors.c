@@ -16,7 +16,7 @@ static bool equal(const token *a, const token *b) {
 /* Levenshtein distance; keeps one row of the table at a time. */
 static mica_status distance_of(const token *a, int64_t a_count, const token *b, int64_t b_count, int64_t *distance) {
   int64_t *row = malloc(((size_t)b_count + 1) * sizeof *row);
-  if (!row) return mica__fail(MICA_E_NOMEM, "out of memory");
+  if (!row) return mica__fail_nomem("an edit distance");
   for (int64_t j = 0; j <= b_count; j++) row[j] = j;
   for (int64_t i = 0; i < a_count; i++) {
     int64_t corner = row[0];
@@ -43,13 +43,12 @@ static token *tokens_of(const int32_t *labels, int64_t count) {
 mica_status mica_edit_distance(const int32_t *a, int64_t a_count, const int32_t *b, int64_t b_count,
                                int64_t *distance) {
   if ((a_count && !a) || (b_count && !b) || !distance)
-    return mica__fail(MICA_E_INVALID, "edit_distance: a pointer is NULL");
+    return mica__fail(MICA_E_INVALID, "mica_edit_distance: a, b or distance is NULL");
   if (a_count < 0 || b_count < 0)
-    return mica__fail(MICA_E_INVALID, "edit_distance: the counts are %lld and %lld, but must be 0 or above",
+    return mica__fail(MICA_E_INVALID, "mica_edit_distance: the counts are %lld and %lld, but must be 0 or above",
                       (long long)a_count, (long long)b_count);
   token *x = tokens_of(a, a_count), *y = tokens_of(b, b_count);
-  mica_status status =
-      x && y ? distance_of(x, a_count, y, b_count, distance) : mica__fail(MICA_E_NOMEM, "out of memory");
+  mica_status status = x && y ? distance_of(x, a_count, y, b_count, distance) : mica__fail_nomem("an edit distance");
   free(x);
   free(y);
   return status;
@@ -60,8 +59,7 @@ mica_status mica_edit_distance(const int32_t *a, int64_t a_count, const int32_t 
 static mica_status add(const char *reference, const char *hypothesis, bool words, int64_t *edits, int64_t *length) {
   int64_t a_count = 0, b_count = 0, distance = 0;
   token *a = mica__text_parts(reference, words, &a_count), *b = mica__text_parts(hypothesis, words, &b_count);
-  mica_status status =
-      a && b ? distance_of(a, a_count, b, b_count, &distance) : mica__fail(MICA_E_NOMEM, "out of memory");
+  mica_status status = a && b ? distance_of(a, a_count, b, b_count, &distance) : mica__fail_nomem("an edit distance");
   free(a);
   free(b);
   if (status != MICA_OK) return status;
@@ -71,7 +69,8 @@ static mica_status add(const char *reference, const char *hypothesis, bool words
 }
 
 mica_status mica_text_errors_add(mica_text_errors *errors, const char *reference, const char *hypothesis) {
-  if (!errors || !reference || !hypothesis) return mica__fail(MICA_E_INVALID, "text_errors_add: a pointer is NULL");
+  if (!errors || !reference || !hypothesis)
+    return mica__fail(MICA_E_INVALID, "mica_text_errors_add: errors, reference or hypothesis is NULL");
   mica_text_errors sum = *errors;
   MICA_TRY(add(reference, hypothesis, true, &sum.word_edits, &sum.words));
   MICA_TRY(add(reference, hypothesis, false, &sum.character_edits, &sum.characters));

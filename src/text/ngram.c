@@ -22,10 +22,11 @@ struct mica_ngram {
 };
 
 mica_status mica_ngram_create(int32_t order, int32_t labels, mica_ngram **ngram) {
-  if (!ngram) return mica__fail(MICA_E_INVALID, "ngram_create: ngram is NULL");
+  if (!ngram) return mica__fail(MICA_E_INVALID, "mica_ngram_create: ngram is NULL");
   if (order < 1 || order > MOST_ORDER)
-    return mica__fail(MICA_E_INVALID, "ngram_create: order is %d, but must be 1 to %d", (int)order, MOST_ORDER);
-  if (labels < 1) return mica__fail(MICA_E_INVALID, "ngram_create: labels is %d, but must be at least 1", (int)labels);
+    return mica__fail(MICA_E_INVALID, "mica_ngram_create: order is %d, but must be 1 to %d", (int)order, MOST_ORDER);
+  if (labels < 1)
+    return mica__fail(MICA_E_INVALID, "mica_ngram_create: labels is %d, but must be at least 1", (int)labels);
   mica_ngram *n = calloc(1, sizeof *n);
   if (n) *n = (mica_ngram){.order = order, .labels = labels, .room = ROOM, .entries = calloc(ROOM, sizeof(entry))};
   if (n && n->entries) {
@@ -33,7 +34,7 @@ mica_status mica_ngram_create(int32_t order, int32_t labels, mica_ngram **ngram)
     return MICA_OK;
   }
   free(n);
-  return mica__fail(MICA_E_NOMEM, "out of memory");
+  return mica__fail_nomem("an n-gram model");
 }
 
 void mica_ngram_destroy(mica_ngram *n) {
@@ -60,7 +61,7 @@ static entry *slot_of(const mica_ngram *n, uint64_t key) {
 
 static mica_status grow(mica_ngram *n) {
   mica_ngram larger = {.room = 2 * n->room, .entries = calloc(2 * n->room, sizeof(entry))};
-  if (!larger.entries) return mica__fail(MICA_E_NOMEM, "out of memory");
+  if (!larger.entries) return mica__fail_nomem("an n-gram model");
   for (size_t i = 0; i < n->room; i++)
     if (n->entries[i].key) *slot_of(&larger, n->entries[i].key) = n->entries[i];
   free(n->entries);
@@ -85,20 +86,20 @@ static mica_status note(mica_ngram *n, const int32_t *labels, int64_t count, int
   uint64_t context = 1;
   for (int64_t i = count - length; i < count; i++) context = extended(context, labels[i]);
   entry *whole = entry_of(n, extended(context, label));
-  if (!whole) return mica__fail(MICA_E_NOMEM, "out of memory");
+  if (!whole) return mica__fail_nomem("an n-gram model");
   const bool first = whole->count == 0;
   if (whole->count < UINT32_MAX) whole->count++;
   entry *before = entry_of(n, context);
-  if (!before) return mica__fail(MICA_E_NOMEM, "out of memory");
+  if (!before) return mica__fail_nomem("an n-gram model");
   if (before->behind < UINT32_MAX) before->behind++;
   before->kinds += first;
   return MICA_OK;
 }
 
 mica_status mica_ngram_add(mica_ngram *n, const int32_t *labels, int64_t count) {
-  if (!n || (count && !labels)) return mica__fail(MICA_E_INVALID, "ngram_add: a pointer is NULL");
+  if (!n || (count && !labels)) return mica__fail(MICA_E_INVALID, "mica_ngram_add: ngram or labels is NULL");
   if (count < 0)
-    return mica__fail(MICA_E_INVALID, "ngram_add: the count is %lld, but must be 0 or above", (long long)count);
+    return mica__fail(MICA_E_INVALID, "mica_ngram_add: the count is %lld, but must be 0 or above", (long long)count);
   for (int64_t i = 0; i <= count; i++)
     for (int32_t length = 0; length < n->order && length <= i; length++)
       MICA_TRY(note(n, labels, i, i < count ? labels[i] : -1, length));

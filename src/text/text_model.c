@@ -82,8 +82,8 @@ static mica_status read_arpa(mica_text_model *m, const char *name, const char *c
   return MICA_OK;
 }
 
-/* Counts the labels of a line. An unknown character separates words, as a space does. Repeated spaces are counted once,
- * and spaces at both ends are dropped. */
+/* Counts the labels of a line. An unknown character counts as a space or, if no label is a space, is left out. Repeated
+ * spaces are counted once, and spaces at both ends are dropped. */
 static mica_status count_line(mica_text_model *m, const char *line, size_t bytes, int32_t *labels, uint64_t *known) {
   int64_t count = 0;
   for (size_t i = 0, n = 1; i < bytes; i += n) {
@@ -121,13 +121,13 @@ static mica_status read_plain(mica_text_model *m, const char *name, const char *
 mica_status mica_text_model_read(const char *name, const char *content, size_t size, const mica_text_model_config *c,
                                  mica_text_model **out) {
   if (!name || (size && !content) || !c || !out || !c->letters)
-    return mica__fail(MICA_E_INVALID, "text_model_read: a pointer is NULL");
+    return mica__fail(MICA_E_INVALID, "mica_text_model_read: name, content, config, its letters or model is NULL");
   if (c->count < 1 || c->count >= INT32_MAX)
-    return mica__fail(MICA_E_INVALID, "text_model_read: the number of letters is %lld, but must be 1 to 2^31 - 2",
+    return mica__fail(MICA_E_INVALID, "mica_text_model_read: the number of letters is %lld, but must be 1 to 2^31 - 2",
                       (long long)c->count);
   if (c->order < 0 || c->order > MICA__ARPA_ORDER)
-    return mica__fail(MICA_E_INVALID, "text_model_read: the order is %lld, but must be 0 to %d", (long long)c->order,
-                      MICA__ARPA_ORDER);
+    return mica__fail(MICA_E_INVALID, "mica_text_model_read: the order is %lld, but must be 0 to %d",
+                      (long long)c->order, MICA__ARPA_ORDER);
   mica_text_model *m = calloc(1, sizeof *m);
   if (!m) return mica__fail_nomem("a text model");
   m->count = c->count;
@@ -138,7 +138,7 @@ mica_status mica_text_model_read(const char *name, const char *content, size_t s
     if (c->letters[i] <= c->letters[i - 1])
       status = mica__fail(
           MICA_E_INVALID,
-          "text_model_read: letters must be in ascending order, but letters[%lld] is not above the one before",
+          "mica_text_model_read: letters must be in ascending order, but letters[%lld] is not above the one before",
           (long long)i);
   if (status == MICA_OK) {
     m->space = label_of(m, ' ') ? label_of(m, ' ') : -1;
@@ -156,7 +156,7 @@ mica_status mica_text_model_read(const char *name, const char *content, size_t s
 mica_status mica_text_model_open(const char *path, const mica_text_model_config *config, mica_text_model **model) {
   unsigned char *content = NULL;
   size_t size = 0;
-  if (!path) return mica__fail(MICA_E_INVALID, "text_model_open: path is NULL");
+  if (!path) return mica__fail(MICA_E_INVALID, "mica_text_model_open: path is NULL");
   MICA_TRY(mica__file_read_signed(path, &content, &size));
   const mica_status status = mica_text_model_read(path, (const char *)content, size, config, model);
   free(content);

@@ -31,9 +31,9 @@ need_device
 run warm "$foundation/vit"
 ends 2 '' 'mica warm: the model reads pictures; name one with --sample'
 run warm "$foundation/embed" --sample "$foundation/photo.png"
-ends 2 '' 'mica warm: --sample is for runs and for models of pictures*'
+ends 2 '' 'mica warm: --sample is for runs and for published models of pictures*'
 run warm "$foundation/llama" --sample text
-ends 2 '' 'mica warm: --sample is for runs and for models of pictures*generate'
+ends 2 '' 'mica warm: --sample is for runs and for published models of pictures*generate'
 
 # A text writer, a listener, and texts beside pictures answer once.
 run warm "$foundation/llama" --json
@@ -165,5 +165,5 @@ ends 2 '' 'mica warm: *'
 run warm "$work/relu.onnx" --precision f8
 ends 2 '' 'mica warm: --precision cannot be "f8"; choose f32, f16 or bf16'
 run warm "$work/relu.onnx" --sample "$work/table.csv"
-ends 2 '' 'mica warm: --sample is for runs and models of pictures'
+ends 2 '' 'mica warm: --sample is for runs and for published models of pictures; leave it out for a model in ONNX'
 exit $failed
