@@ -115,7 +115,7 @@ for option in input shape seed out repeat profile; do
   ends 2 '' "mica run: give --$option or --check, not both: --check reads recorded inputs"
 done
 run run "$work/relu.onnx" --check "$work"
-ends 1 '' "mica run: the folder $work has no recorded outputs: *neither a folder test_data_set_0 in it nor a file output_0.pb"
+ends 1 '' "mica run: the folder $work has no recorded outputs: *test_data_set_0*output_0.pb"
 run run "$work/relu.onnx" --check "$work/none"
 ends 1 '' "mica run: there is no folder $work/none"
 run run --check "$work/none"
