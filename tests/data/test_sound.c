@@ -160,6 +160,10 @@ START_TEST(folders_of_classes) {
   ck_assert_int_eq(length, 400);
   mica_dataset_destroy(test);
   mica_dataset_destroy(train);
+  mica_dataset_config config = {.part = MICA_PART_VALIDATION};
+  ck_assert_int_eq(mkdir(in_folder("c/validation"), 0700), 0);
+  ck_assert_int_eq(mica_dataset_open(in_folder("c"), &config, &test), MICA_E_NOT_FOUND);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "has no validation part: no recordings were found in "));
 }
 END_TEST
 

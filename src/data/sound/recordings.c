@@ -325,8 +325,8 @@ static mica_status folders_of_sounds(const char *path, int *count, char **only) 
   return status;
 }
 
-/* Sets *depth to the number of further levels of folders to search for recordings: 1, or 0 if a table lies in the
- * folder, because the recordings may belong to it. */
+/* Sets *depth to the number of further levels of folders to search for recordings: 1, or 0 if a table, a text or a JSON
+ * file lies in the folder, because the recordings may belong to it. */
 static mica_status find_depth(const char *path, int *depth) {
   static const char *const tables[] = {".csv", ".tsv", ".txt", ".json"};
   mica__names names;
@@ -515,6 +515,19 @@ static mica_status fill_store(mica__store *store, recordings *r, const mica_data
   return MICA_OK;
 }
 
+/* Reports that there is no such part. If a folder is named like the part, the message names it. */
+static mica_status refuse_part(const char *path, mica_part missing) {
+  mica__names names;
+  MICA_TRY(mica__names_look(path, &names));
+  mica_status status = MICA_OK;
+  for (size_t i = 0; status == MICA_OK && i < names.count; i++)
+    if (mica__part_is_named(missing, names.names[i]))
+      status = mica__fail(MICA_E_NOT_FOUND, "%s has no %s part: no recordings were found in %s/%s", path,
+                          mica_part_name(missing), path, names.names[i]);
+  mica__names_free(&names);
+  return status == MICA_OK ? mica__fail(MICA_E_NOT_FOUND, "%s has no %s part", path, mica_part_name(missing)) : status;
+}
+
 static mica_status open_folder(const char *const *paths, size_t count, const mica_dataset_config *config,
                                mica__store *store) {
   mica_dataset_config own = *config;
@@ -530,7 +543,7 @@ static mica_status open_folder(const char *const *paths, size_t count, const mic
   const bool parted = folders[0] || folders[1] || folders[2];
   if (parted) own.part = MICA_PART_TRAIN;
   if (status == MICA_OK && parted && !folders[config->part])
-    status = mica__fail(MICA_E_NOT_FOUND, "%s has no %s part", paths[0], mica_part_name(config->part));
+    status = refuse_part(paths[0], config->part);
   else if (status == MICA_OK)
     status = read_root(r, parted ? folders[config->part] : paths[0], &own);
   if (status == MICA_OK) status = fail_bad(r);

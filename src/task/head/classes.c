@@ -46,18 +46,28 @@ static mica_status count_classes(mica_run *run, double *counts, int64_t classes)
   return MICA_OK;
 }
 
+static mica_status fail_kind(const mica_run *run, const mica_column *label) {
+  char shape[MICA_SHAPE_TEXT];
+  const char *kind = mica_column_kind_name(label->kind), *name = mica__run_answer_name(run, label), *other = NULL;
+  const bool listed = label->shape.rank == 1 && label->shape.dim[0] > 0;
+  if (label->kind == MICA_COLUMN_KIND_MASK) other = "segment";
+  if (label->kind == MICA_COLUMN_KIND_NUMBER && (label->shape.rank == 0 || listed)) other = "regress";
+  if (other)
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: the column '%s' has values of kind %s, not a class for each sample; --task %s learns those",
+                      run->data, name, kind, other);
+  return mica__fail(MICA_E_FORMAT,
+                    "%s: the column '%s' has values of kind %s and shape %s, not a class for each sample", run->data,
+                    name, kind, mica_shape_format(label->shape, shape));
+}
+
 static mica_status prepare(mica_run *run, const mica_column *label) {
   if (!suits(label) && label->kind == MICA_COLUMN_KIND_CLASS)
     return mica__fail(
         MICA_E_FORMAT,
         "%s: the column '%s' holds several classes per sample, not one; --task detect learns classes of boxes",
         run->data, mica__run_answer_name(run, label));
-  if (!suits(label))
-    return mica__fail(MICA_E_FORMAT, "%s: the column '%s' has values of kind %s, not a class for each sample%s",
-                      run->data, mica__run_answer_name(run, label), mica_column_kind_name(label->kind),
-                      label->kind == MICA_COLUMN_KIND_MASK     ? "; --task segment learns those"
-                      : label->kind == MICA_COLUMN_KIND_NUMBER ? "; --task regress learns those"
-                                                               : "");
+  if (!suits(label)) return fail_kind(run, label);
   MICA_TRY(mica__run_note_classes(run, label));
   return mica__run_note_weights(run, label->classes, count_classes);
 }

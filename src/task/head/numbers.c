@@ -67,13 +67,17 @@ static mica_status prepare(mica_run *run, const mica_column *label) {
   const size_t column = mica_dataset_column_index(run->parts->whole, label->name);
   const size_t count = label->shape.rank ? (size_t)label->shape.dim[0] : 1;
   mica_augment_config augment;
+  char shape[MICA_SHAPE_TEXT];
   if (!suits(label) && label->kind == MICA_COLUMN_KIND_NUMBER)
-    return mica__fail(MICA_E_FORMAT, "%s: the column '%s' must hold one number per sample, or lists of equal length",
-                      run->data, mica__run_answer_name(run, label));
+    return mica__fail(
+        MICA_E_FORMAT,
+        "%s: the column '%s' has values of shape %s, but must hold one number per sample, or lists of equal length",
+        run->data, mica__run_answer_name(run, label), mica_shape_format(label->shape, shape));
   if (!suits(label))
     return mica__fail(MICA_E_FORMAT, "%s: the column '%s' has values of kind %s, not a number for each sample%s",
                       run->data, mica__run_answer_name(run, label), mica_column_kind_name(label->kind),
-                      label->kind == MICA_COLUMN_KIND_CLASS  ? "; --task classify learns classes"
+                      label->kind == MICA_COLUMN_KIND_CLASS && label->shape.rank == 0
+                          ? "; --task classify learns classes"
                       : label->kind == MICA_COLUMN_KIND_MASK ? "; --task segment learns masks"
                                                              : "");
   MICA_TRY(mica_augment_parse(mica__common_settings_of(run).augment, &augment));

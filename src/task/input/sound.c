@@ -49,6 +49,12 @@ static mica_status prepare(mica_run *run) {
   if (!sound || label == sound)
     return mica__fail(MICA_E_FORMAT, "%s has no %s: the task %s wants an answer for each recording", run->data,
                       sound ? "answers" : "recordings", run->task->name);
+  if (rate <= 0)
+    return mica__fail(
+        MICA_E_FORMAT,
+        "%s: the sample rate is not known, because the recordings were not read from files; open files with "
+        "mica_dataset_open",
+        run->data);
   if (rate < 1000)
     return mica__fail(MICA_E_FORMAT,
                       "%s: the sample rate is %g Hz, but must be at least 1000 Hz; set another with --rate", run->data,

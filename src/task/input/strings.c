@@ -128,6 +128,8 @@ mica_status mica__strings_note(mica_run *run, double rate, mica__strings_time (*
   if (!mica__dataset_find(run->parts->whole, MICA_COLUMN_KIND_SOUND))
     return mica__fail(MICA_E_FORMAT, "%s has no recordings: the task %s needs recordings with texts", run->data,
                       run->task->name);
+  if (rate <= 0)
+    return mica__fail(MICA_E_FORMAT, "%s: the sample rate is not known; give it with the setting rate", run->data);
   if (rate < 1000)
     return mica__fail(MICA_E_FORMAT,
                       "%s: the sample rate is %g Hz, but must be at least 1000 Hz; set another with --rate", run->data,
