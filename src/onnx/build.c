@@ -81,7 +81,7 @@ static mica_status find_known(building *b, const mica_value *inputs, mica_value 
       b->known = known;
       known[b->known_count++] = l.demanded_tensor;
     } else if (again) {
-      status = mica__fail_nomem("a model's lowering");
+      status = mica__fail_nomem("building a model's graph");
     }
     mica__lower_free(&l);
     if (status == MICA_OK && !again && b->open)
@@ -137,7 +137,7 @@ static mica_status compare(const building *b, const mica_graph *graph, int32_t f
                            size_t output_count) {
   const int32_t before = (int32_t)b->model->input_count;
   bool *needed = calloc((size_t)graph->count + 1, sizeof *needed), same = true;
-  if (!needed) return mica__fail_nomem("a model's lowering");
+  if (!needed) return mica__fail_nomem("building a model's graph");
   for (size_t i = 0; i < output_count; i++) needed[outputs[i].id - 1] = true;
   same = graph->count - first == b->tried->count - before;
   for (int32_t id = graph->count; same && id > first; id--) {
@@ -171,7 +171,7 @@ static mica_status build(building *b, mica_graph *graph, const mica_value *input
                          mica_onnx_parameter **parameters, size_t *parameter_count) {
   size_t count = b->model->input_count;
   mica_value *values = calloc(count + 1, sizeof *values);
-  if (!values) return mica__fail_nomem("a model's lowering");
+  if (!values) return mica__fail_nomem("building a model's graph");
   mica_status status = find_known(b, inputs, outputs, values);
   mica__lowering l = lowering_of(b, graph, values);
   l.make_parameter = b->config->parameter;
@@ -220,7 +220,7 @@ mica_status mica_onnx_build(const mica_onnx *model, mica_graph *graph, const mic
   MICA_TRY(check_inputs(model, graph, inputs, input_count, b.config->widen));
   MICA_TRY(mica__onnx_check_attributes(model));
   b.inputs = calloc(input_count + 1, sizeof *b.inputs);
-  if (!b.inputs) return mica__fail_nomem("a model's lowering");
+  if (!b.inputs) return mica__fail_nomem("building a model's graph");
   for (size_t i = 0; i < input_count; i++) {
     b.open = b.open || mica__shape_is_open(mica_value_shape(inputs[i]));
     b.inputs[i] = (mica__lower_input){.name = mica_onnx_input(model, i).name, .given = true};
@@ -365,6 +365,7 @@ mica_status mica_onnx_load(const mica_onnx *model, mica_queue *queue, const char
   mica__external external = {.folder = model->external.folder};
   mica__onnx_tensor read = {0};
   mica_status status = mica__onnx_tensor_read(&external, proto, &read);
+  if (status != MICA_OK) status = mica__fail_in(status, model->name);
   if (status == MICA_OK) status = upload(model, queue, file_name, &read, tensor);
   mica__onnx_tensor_free(&read);
   external.folder = NULL;
@@ -382,6 +383,7 @@ mica_status mica_onnx_initial_read(const mica_onnx *model, size_t index, const c
   mica__external external = {.folder = model->external.folder};
   mica__onnx_tensor read = {0};
   mica_status status = mica__onnx_tensor_read(&external, graph->initializer[index], &read);
+  if (status != MICA_OK) status = mica__fail_in(status, model->name);
   const size_t bytes = (size_t)read.count * mica_dtype_size(read.dtype);
   *data = status == MICA_OK ? malloc(bytes + 1) : NULL;
   if (status == MICA_OK && !*data) status = mica__fail_nomem("a model's weights");

@@ -13,6 +13,7 @@ static mica_status parse(const char *path, const unsigned char *content, size_t 
   if (!proto) return mica__fail(MICA_E_FORMAT, "%s holds no tensor: protobuf-c cannot unpack it", path);
   mica__external none = {0};
   mica_status status = mica__onnx_tensor_read(&none, proto, tensor);
+  if (status != MICA_OK) status = mica__fail_in(status, path);
   size_t bytes = status == MICA_OK ? (size_t)tensor->count * mica_dtype_size(tensor->dtype) : 0;
   *own = status == MICA_OK ? malloc(bytes + 1) : NULL;
   if (status == MICA_OK && !*own) status = mica__fail_nomem(path);

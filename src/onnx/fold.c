@@ -28,8 +28,8 @@ static mica_value constant(mica_graph *graph, mica__type type, const void *data)
   return mica_constant(graph, type.dtype, type.shape, data);
 }
 
-/* Replaces a view of a constant by a new constant. Copies the elements' bytes, because doubles cannot hold all integers
- * beyond 2^53. */
+/* Replaces a view of a constant by a new constant, unless the view has more than 65,536 elements. Copies the elements'
+ * bytes, because doubles cannot hold all integers beyond 2^53. */
 static mica_status fold_view(mica_graph *graph, const mica__node *node, int32_t *id) {
   const mica__node *operand = mica__graph_node(graph, node->inputs[0]);
   mica_shape space = node->type.shape;
@@ -102,7 +102,7 @@ mica_value mica__lower_fold(mica__lowering *l, mica_value value) {
   if (!value.graph || value.id <= l->before || f.count <= 0 || l->status != MICA_OK) return value;
   f.ids = calloc((size_t)f.count, sizeof *f.ids);
   if (!f.ids) {
-    l->status = mica__fail_nomem("a model's lowering");
+    l->status = mica__fail_nomem("building a model's graph");
     return value;
   }
   for (int32_t i = 0; l->status == MICA_OK && i < f.count; i++)

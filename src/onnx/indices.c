@@ -31,7 +31,7 @@ mica_status mica__lower_indices_check(const char *model, const mica__lower_indic
 static bool keep(mica__lowering *l, const mica__lower_indices *c) {
   mica__lower_indices *list = realloc(l->indices, (l->index_count + 1) * sizeof *list);
   if (!list) {
-    l->status = mica__fail_nomem("a model's lowering");
+    l->status = mica__fail_nomem("building a model's graph");
     return false;
   }
   l->indices = list;

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Binding turns an input into a constant. Only inputs of at most SIZES elements can be bound, or REALS for floating
- * types: they may be sizes or other settings, while longer inputs are data. */
+/* Binding turns an input into a constant. Only inputs of at most SIZES elements can be bound; floating ones need at
+ * most REALS elements and rank 0 or 1. Such inputs may be sizes or other settings, while longer inputs are data. */
 #define SIZES 64
 #define REALS 8
 #define MOST_ELEMENTS (1 << 22)
@@ -38,7 +38,7 @@ static bool bind_source(mica__lowering *l, int32_t id, bool demands) {
 bool mica__lower_can_bind(mica__lowering *l, mica_value value, bool demands) {
   bool *below = calloc((size_t)value.id + 1, sizeof *below), can = true, some = false;
   if (!below) {
-    l->status = mica__fail_nomem("a model's lowering");
+    l->status = mica__fail_nomem("building a model's graph");
     return false;
   }
   below[value.id] = true;

@@ -144,7 +144,8 @@ static mica_status lower_node(mica__lowering *l, const mica__onnx_node *node) {
                             (long long)node->version);
   l->before = l->graph->count;
   mica_status status = own ? mica__lower_defined(l, node, own) : op->lower(l, node);
-  if (status != MICA_OK && l->status == MICA_OK) mica__lower_fail(l, node, status, "%s", mica_error_message());
+  if (status != MICA_OK || l->status != MICA_OK)
+    mica__lower_fail(l, node, l->status != MICA_OK ? l->status : status, "%s", mica_error_message());
   mica__lower_pass_graph_error(l, node);
   if (status == MICA_OK && op) pass_texts(l, node);
   return mica__lower_failed(l);

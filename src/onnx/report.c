@@ -37,7 +37,7 @@ void *mica__lower_room(mica__lowering *l, size_t count, size_t size) {
   }
   void *room = l->room_count < l->room_capacity ? calloc(count ? count : 1, size) : NULL;
   if (!room)
-    l->status = mica__fail_nomem("a model's lowering");
+    l->status = mica__fail_nomem("building a model's graph");
   else
     l->rooms[l->room_count++] = room;
   return room;

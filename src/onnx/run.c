@@ -211,8 +211,8 @@ static mica_status want(void *user, size_t i, int32_t passes, const mica__flow_t
   return MICA_OK;
 }
 
-/* Tries to run once. Sets *again if it could not run because elements of inputs are needed first; the caller must then
- * try again. */
+/* Tries to run once. Sets *again if it could not run because elements of inputs are needed first, or because inputs are
+ * no longer bound; the caller must then try again. */
 static mica_status run_once(mica_onnx_runner *r, mica_queue *queue, bool *again) {
   mica__flow_program *program = NULL;
   mica__lower_input *inputs = calloc(r->input_count + 1, sizeof *inputs);
@@ -281,7 +281,10 @@ mica_onnx_cut mica_onnx_cut_at(const mica_onnx_runner *r, size_t index) {
 mica_status mica_onnx_runner_describe(const mica_onnx_runner *r, mica_onnx_report *report) {
   if (!r || !report) return mica__fail(MICA_E_INVALID, "mica_onnx_runner_describe: runner or report is NULL");
   const mica__flow_program *now = r->function->current;
-  if (!now) return mica__fail(MICA_E_STATE, "mica_onnx_runner_describe: %s has not run", r->model->name);
+  if (!now)
+    return mica__fail(MICA_E_STATE,
+                      "mica_onnx_runner_describe: there is no finished run of %s to describe; call mica_onnx_run first",
+                      r->model->name);
   *report = (mica_onnx_report){
       .stages = now->path_count, .lowerings = r->kept, .lowered = r->lowered, .plan_bytes = r->bytes};
   for (size_t i = 0; i < now->path_count; i++) {

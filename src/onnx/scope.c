@@ -32,7 +32,7 @@ mica_status mica__scope_put(mica__lowering *l, const char *name, mica__lower_val
   if (scope->count == scope->capacity) {
     int32_t capacity = scope->capacity ? 2 * scope->capacity : 64;
     mica__lower_value *values = realloc(scope->values, (size_t)capacity * sizeof *values);
-    if (!values) return mica__fail_nomem("a model's lowering");
+    if (!values) return mica__fail_nomem("building a model's graph");
     scope->values = values;
     scope->capacity = capacity;
   }
@@ -84,7 +84,7 @@ static mica_value add_weight(mica__lowering *l, const Onnx__TensorProto *tensor,
     size_t capacity = l->weight_capacity ? 2 * l->weight_capacity : 64;
     mica__lower_weight *weights = realloc(l->weights, capacity * sizeof *weights);
     if (!weights) {
-      l->status = mica__fail_nomem("a model's lowering");
+      l->status = mica__fail_nomem("building a model's graph");
       return (mica_value){0};
     }
     l->weights = weights;
@@ -114,14 +114,14 @@ static mica_value lower_texts(mica__lowering *l, const Onnx__TensorProto *proto,
   for (size_t i = 0; i < proto->n_dims && i < MICA_MAX_RANK; i++) shape.dim[i] = proto->dims[i];
   if (proto->n_dims > MICA_MAX_RANK) {
     l->status = mica__fail(MICA_E_FORMAT, "tensor '%.80s' has %zu dimensions, but at most %d are supported",
-                           mica__onnx_text(proto->name), proto->n_dims, MICA_MAX_RANK);
+                           mica__onnx_tensor_title(proto), proto->n_dims, MICA_MAX_RANK);
     return (mica_value){0};
   }
   if (mica_shape_count(shape, &count) != MICA_OK || count != (int64_t)texts->count) {
     char text[MICA_SHAPE_TEXT];
     l->status =
         mica__fail(MICA_E_FORMAT, "tensor '%.80s' has the shape %s, which does not match its number of texts, %zu",
-                   mica__onnx_text(proto->name), mica_shape_format(shape, text), texts->count);
+                   mica__onnx_tensor_title(proto), mica_shape_format(shape, text), texts->count);
     return (mica_value){0};
   }
   int64_t *indices = mica__lower_room(l, texts->count + 1, sizeof *indices);

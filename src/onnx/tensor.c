@@ -41,11 +41,14 @@ int32_t mica__onnx_type_of(mica_dtype dtype) {
   return 0;
 }
 
-const char *mica__onnx_type_name(int64_t type) { return type >= 0 && type < TYPES ? types[type].name : "?"; }
+const char *mica__onnx_type_name(int64_t type) { return type >= 0 && type < TYPES ? types[type].name : "unknown"; }
 
 /* --- shapes --- */
 
-static const char *name_of(const Onnx__TensorProto *proto) { return mica__onnx_text(proto->name); }
+const char *mica__onnx_tensor_title(const Onnx__TensorProto *proto) {
+  const char *name = mica__onnx_text(proto->name);
+  return *name ? name : "(no name)";
+}
 
 static mica_status shape_of(const char *name, const int64_t *dims, size_t rank, mica_dtype dtype, mica_shape *shape,
                             int64_t *count) {
@@ -68,9 +71,9 @@ static mica_status shape_of(const char *name, const int64_t *dims, size_t rank, 
 mica_status mica__onnx_tensor_type(const Onnx__TensorProto *proto, mica_dtype *dtype, mica_shape *shape) {
   int64_t count = 0;
   if (!mica__onnx_dtype(proto->data_type, dtype))
-    return mica__fail(MICA_E_UNSUPPORTED, "tensor '%.80s' has elements of type %s (%d), which are not supported",
-                      name_of(proto), mica__onnx_type_name(proto->data_type), (int)proto->data_type);
-  return shape_of(name_of(proto), proto->dims, proto->n_dims, *dtype, shape, &count);
+    return mica__fail(MICA_E_UNSUPPORTED, "tensor '%.80s' has elements of the type %s (%d), which is not supported",
+                      mica__onnx_tensor_title(proto), mica__onnx_type_name(proto->data_type), (int)proto->data_type);
+  return shape_of(mica__onnx_tensor_title(proto), proto->dims, proto->n_dims, *dtype, shape, &count);
 }
 
 /* --- elements --- */
@@ -78,8 +81,9 @@ mica_status mica__onnx_tensor_type(const Onnx__TensorProto *proto, mica_dtype *d
 static mica_status wrong_count(const Onnx__TensorProto *proto, const mica__onnx_tensor *t, const char *what,
                                size_t have, size_t want) {
   char text[MICA_SHAPE_TEXT];
-  return mica__fail(MICA_E_FORMAT, "tensor '%.80s' is %s %s, but has %zu %s instead of %zu", name_of(proto),
-                    mica_dtype_name(t->dtype), mica_shape_format(t->shape, text), have, what, want);
+  return mica__fail(MICA_E_FORMAT, "tensor '%.80s' is %s %s, but has %zu %s instead of %zu",
+                    mica__onnx_tensor_title(proto), mica_dtype_name(t->dtype), mica_shape_format(t->shape, text), have,
+                    what, want);
 }
 
 void mica__onnx_order(mica_dtype dtype, void *elements, size_t bytes) {
@@ -198,21 +202,23 @@ static mica_status find_external(mica__external *external, const Onnx__TensorPro
     if (!right && !wrong) wrong = key, word = value;
   }
   if (!location || !*location)
-    return mica__fail(MICA_E_FORMAT, "tensor '%.80s': its external data has no location", name_of(proto));
+    return mica__fail(MICA_E_FORMAT, "tensor '%.80s': its external data has no location",
+                      mica__onnx_tensor_title(proto));
   if (wrong)
     return mica__fail(
         MICA_E_FORMAT,
         "tensor '%.80s': external data in '%.200s' has the %s '%.40s', but it must be a whole number below 2^64",
-        name_of(proto), location, wrong, word);
+        mica__onnx_tensor_title(proto), location, wrong, word);
   char text[MICA_SHAPE_TEXT];
   if (given != length)
     return mica__fail(MICA_E_FORMAT,
                       "tensor '%.80s' is %s %s, of %llu bytes, but has %llu bytes of external data in '%.200s'",
-                      name_of(proto), mica_dtype_name(t->dtype), mica_shape_format(t->shape, text),
+                      mica__onnx_tensor_title(proto), mica_dtype_name(t->dtype), mica_shape_format(t->shape, text),
                       (unsigned long long)length, (unsigned long long)given, location);
   *data = (const unsigned char *)"";
   *bytes = 0;
-  return length ? mica__external_bytes(external, name_of(proto), location, offset, length, data, bytes) : MICA_OK;
+  return length ? mica__external_bytes(external, mica__onnx_tensor_title(proto), location, offset, length, data, bytes)
+                : MICA_OK;
 }
 
 static mica_status take_external(mica__external *external, const Onnx__TensorProto *proto, mica__onnx_tensor *t) {
@@ -294,7 +300,7 @@ static int64_t position_of(const mica__onnx_tensor *indices, mica_shape dense, i
 
 static mica_status scatter(const Onnx__SparseTensorProto *proto, const mica__onnx_tensor *values,
                            const mica__onnx_tensor *indices, mica__onnx_tensor *t) {
-  const char *name = name_of(proto->values);
+  const char *name = mica__onnx_tensor_title(proto->values);
   size_t size = mica_dtype_size(values->dtype);
   int32_t rank = indices->shape.rank;
   bool fits = indices->dtype == MICA_I64 && values->shape.rank == 1 &&
@@ -333,7 +339,8 @@ mica_status mica__onnx_sparse_read(mica__external *external, const Onnx__SparseT
                                    mica__onnx_tensor *out) {
   mica__onnx_tensor values = {0}, indices = {0}, dense = {0};
   if (!proto->values) return mica__fail(MICA_E_FORMAT, "a sparse tensor has no values");
-  if (!proto->indices) return mica__fail(MICA_E_FORMAT, "sparse tensor '%.80s' has no indices", name_of(proto->values));
+  if (!proto->indices)
+    return mica__fail(MICA_E_FORMAT, "sparse tensor '%.80s' has no indices", mica__onnx_tensor_title(proto->values));
   mica_status status = mica__onnx_tensor_read(external, proto->values, &values);
   if (status == MICA_OK) status = mica__onnx_tensor_read(external, proto->indices, &indices);
   if (status == MICA_OK) status = scatter(proto, &values, &indices, &dense);

@@ -22,8 +22,11 @@ bool mica__onnx_dtype(int32_t type, mica_dtype *dtype);
 bool mica__onnx_is_nibble(int32_t type);
 /* Converts a dtype to the ONNX element type (TensorProto.DataType); 0 if ONNX has no such type. */
 int32_t mica__onnx_type_of(mica_dtype dtype);
-/* Returns the name of a type, such as "float8e4m3fn"; "?" if it is unknown. */
+/* Returns the name of a type, such as "float8e4m3fn"; "unknown" for other numbers. */
 const char *mica__onnx_type_name(int64_t type);
+
+/* Returns the tensor's name for messages; "(no name)" if it has none. */
+const char *mica__onnx_tensor_title(const Onnx__TensorProto *proto);
 
 /* Reads only dtype and shape. MICA_E_FORMAT names the tensor and the fault; MICA_E_UNSUPPORTED: Mica lacks the element
  * type or the rank. */

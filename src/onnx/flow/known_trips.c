@@ -71,7 +71,7 @@ bool mica__flow_is_known(mica__lowering *l, const mica__onnx_graph *body, size_t
                .nodes = calloc((size_t)body->count + 1, sizeof *k.nodes),
                .carried = calloc(carried_count + 2, sizeof *k.carried)};
   bool known = false;
-  mica_status status = k.nodes && k.carried ? file_names(&k) : mica__fail_nomem("a model's lowering");
+  mica_status status = k.nodes && k.carried ? file_names(&k) : mica__fail_nomem("building a model's graph");
   if (status != MICA_OK && l->status == MICA_OK) l->status = status;
   if (status == MICA_OK) {
     k.carried[0] = k.carried[1] = true;

@@ -42,7 +42,7 @@ static mica_status set_source(mica__trace *t, int32_t id, mica__flow_source sour
   if (id > t->source_capacity) {
     int32_t capacity = 2 * id + 64;
     mica__flow_source *sources = realloc(t->sources, (size_t)capacity * sizeof *sources);
-    if (!sources) return mica__fail_nomem("a model's lowering");
+    if (!sources) return mica__fail_nomem("building a model's graph");
     for (int32_t i = t->source_capacity; i < capacity; i++) sources[i] = MICA__NO_SOURCE;
     t->sources = sources;
     t->source_capacity = capacity;
@@ -71,14 +71,14 @@ mica_status mica__trace_push(mica__trace *t, mica__stage *stage) {
   if (p->path_count == p->path_capacity) {
     size_t capacity = p->path_capacity ? 2 * p->path_capacity : 8;
     mica__stage **path = realloc(p->path, capacity * sizeof *path);
-    if (!path) return mica__fail_nomem("a model's lowering");
+    if (!path) return mica__fail_nomem("building a model's graph");
     p->path = path;
     p->path_capacity = capacity;
   }
   mica__stage *parent = p->path_count ? p->path[p->path_count - 1] : NULL;
   if (parent) {
     stage->key = malloc(parent->now_bytes + 1);
-    if (!stage->key) return mica__fail_nomem("a model's lowering");
+    if (!stage->key) return mica__fail_nomem("building a model's graph");
     memcpy(stage->key, parent->now, parent->now_bytes);
     stage->key_bytes = parent->now_bytes;
     stage->parent = parent;

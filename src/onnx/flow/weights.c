@@ -20,8 +20,9 @@ mica_status mica__runner_weight(mica_onnx_runner *r, const Onnx__TensorProto *te
     r->weight_capacity = capacity;
   }
   mica__onnx_tensor read = {0};
-  MICA_TRY(mica__onnx_tensor_read(&r->external, tensor, &read));
-  mica_status status = mica_tensor_create_from(r->engine, read.dtype, read.shape, read.data, memory);
+  mica_status status = mica__onnx_tensor_read(&r->external, tensor, &read);
+  if (status != MICA_OK) return mica__fail_in(status, r->model->name);
+  status = mica_tensor_create_from(r->engine, read.dtype, read.shape, read.data, memory);
   mica__onnx_tensor_free(&read);
   if (status == MICA_OK) r->weights[r->weight_count++] = (mica__weight){tensor, *memory};
   return status;

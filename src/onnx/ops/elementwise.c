@@ -284,7 +284,10 @@ static int32_t target_type(mica__lowering *l, const mica__onnx_node *node) {
 static bool target(mica__lowering *l, const mica__onnx_node *node, mica_dtype *dtype) {
   const int32_t type = target_type(l, node);
   if (mica__lower_dtype(l, type, dtype)) return true;
-  mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a cast to %s is not supported", mica__onnx_type_name(type));
+  const Onnx__AttributeProto *to = mica__onnx_attr(node, "to");
+  const long long given = to && to->has_i ? (long long)to->i : type;
+  mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a cast to elements of the type %s (%lld) is not supported",
+                   mica__onnx_type_name(given), given);
   return false;
 }
 
