@@ -11,7 +11,7 @@ static const char *const types[] = {"UNDEFINED",      "FLOAT",      "INT",      
                                     "SPARSE_TENSORS", "TYPE_PROTO", "TYPE_PROTOS"};
 #define TYPES ((int32_t)(sizeof types / sizeof *types))
 
-const char *mica__onnx_attr_type_name(int32_t type) { return type >= 0 && type < TYPES ? types[type] : "?"; }
+const char *mica__onnx_attr_type_name(int32_t type) { return type >= 0 && type < TYPES ? types[type] : "unknown"; }
 
 int32_t mica__onnx_attr_type(const Onnx__AttributeProto *a) {
   if (a->has_type && a->type) return a->type;

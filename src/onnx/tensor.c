@@ -71,7 +71,7 @@ static mica_status shape_of(const char *name, const int64_t *dims, size_t rank, 
 mica_status mica__onnx_tensor_type(const Onnx__TensorProto *proto, mica_dtype *dtype, mica_shape *shape) {
   int64_t count = 0;
   if (!mica__onnx_dtype(proto->data_type, dtype))
-    return mica__fail(MICA_E_UNSUPPORTED, "tensor '%.80s' has elements of the type %s (%d), which is not supported",
+    return mica__fail(MICA_E_UNSUPPORTED, "tensor '%.80s' has elements of type %s (%d); this type is not supported",
                       mica__onnx_tensor_title(proto), mica__onnx_type_name(proto->data_type), (int)proto->data_type);
   return shape_of(mica__onnx_tensor_title(proto), proto->dims, proto->n_dims, *dtype, shape, &count);
 }

@@ -263,7 +263,7 @@ START_TEST(tensors_that_cannot_be_are_refused) {
       {{INT64_MAX, 2, -1}, 2, 4, MICA_E_FORMAT, "which is too large"},
       {{1, 1, 1, 1, 1, 1, 1, 1, 1, -1}, 1, 4, MICA_E_UNSUPPORTED, "9 dimensions"},
       {{1, -1}, 17, 1, MICA_E_UNSUPPORTED, "float8e4m3fn (17)"},
-      {{1, -1}, 99, 1, MICA_E_UNSUPPORTED, "elements of the type unknown (99), which is not supported"},
+      {{1, -1}, 99, 1, MICA_E_UNSUPPORTED, "elements of type unknown (99); this type is not supported"},
   };
   static const char zeros[64];
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

@@ -286,7 +286,7 @@ static bool target(mica__lowering *l, const mica__onnx_node *node, mica_dtype *d
   if (mica__lower_dtype(l, type, dtype)) return true;
   const Onnx__AttributeProto *to = mica__onnx_attr(node, "to");
   const long long given = to && to->has_i ? (long long)to->i : type;
-  mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a cast to elements of the type %s (%lld) is not supported",
+  mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a cast to elements of type %s (%lld) is not supported",
                    mica__onnx_type_name(given), given);
   return false;
 }
