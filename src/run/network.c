@@ -175,6 +175,7 @@ static mica_status configure(mica_run *run, mica_trainer_config *c) {
   c->optimizer.ema = s.ema;
   if (c->dtype == MICA_F16) c->optimizer.loss_scale = 65536;
   c->schedule.rate = s.lr;
+  c->schedule.every = (int64_t)mica_run_epoch_of(run).batches; /* step and exponential: a factor per epoch */
   c->schedule.warmup = s.warm_up;
   if (c->schedule.warmup && c->schedule.kind == MICA_SCHEDULE_ONE_CYCLE)
     return mica__fail(MICA_E_INVALID, "the schedule one_cycle has its own warm-up; leave warm-up out");
@@ -226,8 +227,8 @@ static bool takes_size(const mica_run *run, int64_t channels, int64_t height, in
   return takes;
 }
 
-/* A network halves pictures several times. If the pictures are too small for that, adds the smallest possible side to
- * the message. */
+/* A network halves pictures several times. If the pictures are too small for that, replaces the message by one that has
+ * the smallest possible side. */
 static mica_status explain_shape(const mica_run *run, mica_status status) {
   const mica__fact_numbers input = mica__common_facts_of(run).input;
   if (status != MICA_E_SHAPE || run->networks->network || run->networks->published || run->networks->like ||
@@ -333,7 +334,8 @@ mica_status mica__run_take_widths(mica_run *run, const char *path) {
 }
 
 /* Checks columns and classes against config.json of the run that made a file of weights, because weights know a table's
- * columns only by position. Does nothing if there is no config.json beside the file, or if it is not a run's. */
+ * columns only by position. If there is no config.json of a run beside the file, nothing is checked, and a remark says
+ * so. */
 static mica_status check_columns(mica_run *run, const char *path) {
   const char *slash = strrchr(path, '/');
   unsigned char *text = NULL;
