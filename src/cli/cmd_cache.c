@@ -42,7 +42,7 @@ static const cli_option options[] = {
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .hidden = true,
             .help = "device to build for, as in MICA_DEVICE"),
     CLI_ROW("directory", struct values, directory, .value = "DIR",
-            .help = "cache folder (default: as for MICA_CACHE_DIR)"),
+            .help = "cache folder (default: MICA_CACHE_DIR, else the folder mica in XDG_CACHE_HOME or ~/.cache)"),
     CLI_ROW("file", struct values, file, .value = "FILE",
             .help = "bundle: file of compiled kernels, as MICA_BUNDLE_OUT writes it"),
     CLI_ROW("json", struct values, json, .help = "write the result as JSON"),
@@ -151,9 +151,9 @@ static int run_bundle(const cli_command *self, const char *file, cli_json *json)
   return CLI_OK;
 }
 
-/* Makes Linux end this process, even in the middle of a compilation, when the process that asked for the kernels has
- * ended, because nobody needs the kernels then. Linux sends the signal when the thread that started this process ends;
- * that thread waits for this process, so it does not end earlier. */
+/* Makes Linux end this process, even in the middle of a compilation, when the process that started this one has ended,
+ * because nobody needs the kernels then. Linux sends the signal when the thread that started this process ends; that
+ * thread first stops this process or waits for it. */
 static void end_with_asker(void) {
 #ifdef __linux__
   prctl(PR_SET_PDEATHSIG, SIGTERM);

@@ -35,7 +35,8 @@ static const cli_option options[] = {
     CLI_ROW("min-p", struct values, min_p, .value = "P",
             .help = "drop tokens with less than P times the largest probability (default 0.05)"),
     CLI_ROW("repetition", struct values, repetition, .value = "R",
-            .help = "repetition penalty; above 1: tokens that occurred recently are less likely (default 1)"),
+            .help =
+                "repetition penalty; above 1: the last 64 tokens are less likely to occur again; 1: off (default 1)"),
     CLI_ROW("seed", struct values, seed, .value = "N", .help = "seed of random tokens (default 0)"),
     CLI_CACHE_ROW(struct values, cache),
     CLI_DEVICE_ROW(struct values),
@@ -208,7 +209,8 @@ static int answer(talk *t, const char *line) {
   return CLI_OK;
 }
 
-/* Answers lines until the input ends or /quit is typed. On a terminal, prints a prompt before each line. */
+/* Answers lines until the input ends, /quit is typed or an error ends the command. On a terminal, unless --json is
+ * given, prints a prompt before each line. */
 static int talk_on(talk *t) {
   const bool terminal = isatty(0) && !t->v->json;
   char *line = NULL;

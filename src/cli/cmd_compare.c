@@ -22,14 +22,14 @@ static const cli_option options[] = {
     CLI_ROW("data", struct values, data, .value = "DATA",
             .help = "data to test on (default: the runs' data, if they share them)"),
     CLI_ROW("part", struct values, part, .value = "PART",
-            .help = "part of the data to test on: train, validation or test (default: test; if the data have no test "
-                    "part, all of DATA, or validation without --data)"),
+            .help = "part of the data to test on: train, validation or test (default: test; all of DATA if it has no "
+                    "parts; without --data, validation if there is no test part)"),
     CLI_ROW("samples", struct values, samples, .value = "N",
             .help = "number of samples whose answers are compared (default 500)"),
     CLI_ROW("repeats", struct values, repeats, .value = "N",
             .help = "number of timed predictions per run (default 200)"),
     CLI_ROW("report", struct values, report, .value = "FILE",
-            .help = "write an HTML page with the table and a plot to FILE"),
+            .help = "write an HTML page to FILE: the table, and plots of the metric against size and against latency"),
     CLI_ROW("json", struct values, json, .help = "write a JSON object with the list \"runs\""),
     CLI_DEVICE_ROW(struct values),
     {0},
@@ -217,7 +217,8 @@ static int compare(comparison *c, const struct values *v, mica_compare_config *c
   config->around = count_energy;
   config->user = c;
   mica_status compared = mica_runs_compare(c->runs, c->count, config, c->results);
-  /* If the data have no test part and --part is not given, uses the validation samples, as mica eval does. */
+  /* If neither --data nor --part is given and the run's data have no test part, uses the validation samples, as mica
+   * eval does. */
   if (compared == MICA_E_NOT_FOUND && !v->data && !v->part) {
     config->part = MICA_PART_VALIDATION;
     compared = mica_runs_compare(c->runs, c->count, config, c->results);
@@ -263,11 +264,11 @@ static int run_compare(const cli_command *self, const void *given) {
 const cli_command cli_command_compare = {
     .name = "compare",
     .summary = "compare trained networks: quality, size and speed",
-    .details = "\nPrints metrics, file size, number of weights, FLOPs per sample, latency at batch\n"
-               "1 (median and 95th percentile; the runs take turns), planned memory, energy if\n"
-               "the machine has a counter, and the share of answers that agree with the first\n"
-               "run. For language models, answers agree at a position if both models predict the\n"
-               "same next token.\n",
+    .details = "\nPrints the task's main metric (with --json all metrics), file size, number of\n"
+               "weights, FLOPs per sample, latency at batch 1 (median and 95th percentile; the\n"
+               "runs take turns), planned memory, energy if the machine has a counter, and the\n"
+               "share of answers that agree with the first run. For language models, answers\n"
+               "agree at a position if both models predict the same next token.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run_compare,

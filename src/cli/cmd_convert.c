@@ -26,7 +26,8 @@ static const cli_option options[] = {
     CLI_ROW("model", struct values, model, .value = "NAME", .help = "to ONNX: network that the weights belong to",
             .names = mica_model_name),
     CLI_ROW("shape", struct values, shape, .value = "3x224x224",
-            .help = "to ONNX: shape of a sample (default: the network's usual one)"),
+            .help = "to ONNX: shape of a sample (default: 1x28x28 for mlp, lenet and cnn; any number of tokens for "
+                    "networks of texts; else 3x224x224)"),
     CLI_ROW("opset", struct values, opset, .value = "N", .help = "ONNX operator set, 17 to 23 (default 17)"),
     CLI_ROW("force", struct values, force, .help = "overwrite an existing file"),
     CLI_DEVICE_ROW(struct values),

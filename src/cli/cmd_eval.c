@@ -22,8 +22,8 @@ static const cli_option options[] = {
     CLI_ROW("data", struct values, data, .value = "DATA",
             .help = "data to test on, or a text file for a published model (default: the run's data)"),
     CLI_ROW("part", struct values, part, .value = "PART",
-            .help = "part of the data to test on: train, validation or test (default: test; if the data have no test "
-                    "part, all of DATA, or validation without --data)"),
+            .help = "part of the data to test on: train, validation or test (default: test; all of DATA if it has no "
+                    "parts; without --data, validation if there is no test part)"),
     CLI_ROW("beam", struct values, search.beam, .value = "N",
             .help = "speech: beam width (default: the run's, or 16 with --text-model)"),
     CLI_SEARCH_ROWS(struct values),
@@ -56,7 +56,7 @@ static int evaluate(const cli_command *self, const struct values *v, mica_run *r
   mica_report *report = NULL;
   int status = CLI_OK;
   mica_status made = mica_run_evaluate(run, v->data, part, &metrics);
-  /* If the training data have no test part and --part is not given, tests on the validation samples. */
+  /* If neither --data nor --part is given and the run's data have no test part, tests on the validation samples. */
   if (made == MICA_E_NOT_FOUND && !v->data && !v->part)
     made = mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &metrics);
   if (made == MICA_OK && v->part && strcmp(v->part, mica_run_evaluated(run)) != 0)

@@ -30,7 +30,8 @@ static const cli_option options[] = {
             .help = "nucleus sampling: draw from the smallest set of tokens with total probability P (default: 1, or "
                     "0.95 for a published model)"),
     CLI_ROW("repetition", struct values, repetition, .value = "R",
-            .help = "repetition penalty; above 1: tokens that occur in the text are less likely (default 1)"),
+            .help = "repetition penalty; above 1: tokens of the text (published models: of its last 64 tokens) are "
+                    "less likely to occur again; 1: off (default 1)"),
     CLI_ROW("seed", struct values, seed, .value = "N", .help = "seed of random tokens (default 0)"),
     CLI_ROW("window", struct values, window, .value = "N",
             .help = "language run: number of last tokens to continue from when the context is full (default: half the "
@@ -105,7 +106,8 @@ static int print_json(const cli_command *self, const mica_run *run, const struct
   return cli_json_print_line(&json, self);
 }
 
-/* Prints the other texts. The first one has been shown already, but for its prompt if nothing was generated. */
+/* Ends the first text, which has been shown already (shows its prompt if nothing was generated), and prints the others.
+ */
 static void print_rest(const struct values *v, writings *w) {
   show_first_prompt(w);
   putchar('\n');

@@ -45,9 +45,9 @@ static const cli_option options[] = {
             .help = "diffuse: draw pictures of this class (default: the classes in turn)"),
     CLI_ROW("seed", struct values, seed, .value = "N", .help = "diffuse: seed of the noise (default 0)"),
     CLI_ROW("steps", struct values, steps, .value = "N",
-            .help = "diffuse: steps to draw a picture (default: the run's)"),
+            .help = "diffuse: steps to draw a picture (default: the run's --sample-steps)"),
     CLI_ROW("guidance", struct values, guidance, .value = "G",
-            .help = "diffuse: how strongly pictures follow their class (default: the run's)"),
+            .help = "diffuse: how strongly pictures follow their class; 1: as trained (default: the run's --guidance)"),
     CLI_ROW("top", struct values, top, .value = "K",
             .help = "number of likeliest classes, or of nearest files, to show (default 3)"),
     CLI_ROW("threshold", struct values, threshold, .value = "P",
@@ -549,12 +549,13 @@ static int run(const cli_command *self, const void *given) {
 const cli_command cli_command_predict = {
     .name = "predict",
     .summary = "predict for pictures, rows, recordings or texts with a trained network",
-    .details = "\nPictures are scaled and cropped to the size of training. For segmentation they\n"
-               "keep their size and are predicted in tiles. If a folder has no pictures, those\n"
-               "in its subfolders are predicted; if these are named after classes, the true\n"
-               "class is shown. Files that cannot be read are named, the others are predicted,\n"
-               "and the exit status is 1. For a folder, the last line on standard error counts\n"
-               "the samples and the predicted classes.\n"
+    .details = "\nPictures are scaled and cropped to the size of training. For detect they are\n"
+               "scaled to fit and padded. For segment and depth they keep their size and are\n"
+               "predicted in tiles. If a folder has no pictures, those in its subfolders are\n"
+               "predicted; if these are named after classes, the true class is shown. Files that\n"
+               "cannot be read are named, the others are predicted, and the exit status is 1.\n"
+               "For a folder, without --json, a line on standard error counts the samples and\n"
+               "the predicted classes.\n"
                "\n"
                "A table needs the columns of the training table; the answers may be missing. If\n"
                "a column holds classes, the first line must name the columns. If a table has no\n"

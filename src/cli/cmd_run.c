@@ -25,7 +25,8 @@ static const cli_option options[] = {
     CLI_ROW("input", struct values, input, .value = "NAME=FILE",
             .help = "file with an input, .npy or .pb; repeat it for several inputs (default: random numbers)"),
     CLI_ROW("shape", struct values, shape, .value = "NAME=1x3x224x224",
-            .help = "shape of a random input; several are separated by commas, as in a=1x3,b=1x5"),
+            .help = "shape of a random input; several are separated by commas, as in a=1x3,b=1x5 (default: the "
+                    "model's; dimensions that it leaves open are 1; sounds last one second)"),
     CLI_ROW("seed", struct values, seed, .value = "N",
             .help = "seed of random inputs and of operators that draw at random (default 0)"),
     CLI_ROW("out", struct values, out, .value = "DIR",
@@ -34,7 +35,7 @@ static const cli_option options[] = {
             .help =
                 "compare outputs with the recordings DIR/test_data_set_<n>; without MODEL: check all models below DIR"),
     CLI_ROW("repeat", struct values, repeat, .value = "N",
-            .help = "run the model N more times and print the median time"),
+            .help = "run the model N more times and print their median time (default: not timed)"),
     CLI_ROW("profile", struct values, profile, .value = "FILE",
             .help = "profile one more run: print a table of kernels and write a Chrome trace to FILE"),
     CLI_ROW("precision", struct values, precision, .value = "TYPE",

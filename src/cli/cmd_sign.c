@@ -24,7 +24,8 @@ static const cli_option options[] = {
     CLI_ROW("FILE", struct values, files, .role = CLI_OPTIONAL_OPERAND,
             .help = "files or folders to sign or check; hidden files in folders are left out"),
     CLI_ROW("key", struct values, key, .value = "KEY",
-            .help = "file of the secret key, or with --check the public key or its file"),
+            .help =
+                "file of the secret key, or with --check the public key or its file (required, except with --new-key)"),
     CLI_ROW("check", struct values, check, .help = "check the signatures of files instead of signing"),
     CLI_ROW("comment", struct values, comment, .value = "TEXT", .blank = true,
             .help = "comment that is signed too (default: time and name of the file)"),

@@ -30,28 +30,29 @@ struct values {
 
 static const cli_option options[] = {
     CLI_ROW("data", struct values, data, .value = "DATA",
-            .help = "training data: file, folder or the name fashion-mnist; a layout above, IDX, CIFAR, npy or CSV "
-                    "(required, except with --resume)"),
+            .help = "training data: file, folder or the name fashion-mnist; a layout above, IDX, CIFAR, npy, CSV or "
+                    "TSV; JSON lines with --lora (required, except with --resume)"),
     CLI_ROW("task", struct values, task, .value = "NAME", .names = mica_task_name,
             .help = "task to train (default: inferred from the data)"),
     CLI_ROW("out", struct values, out, .value = "DIR", .help = "folder to write (default " DEFAULT_FOLDER ")"),
-    CLI_ROW("resume", struct values, resume, .help = "continue the run in the folder of --out"),
+    CLI_ROW("resume", struct values, resume, .help = "continue the run in the folder --out"),
     CLI_ROW("json", struct values, json, .help = "print a JSON object as the last line: task and metrics"),
     CLI_ROW("quiet", struct values, quiet, .help = "print errors only"),
     CLI_DEVICE_ROW(struct values),
     CLI_ROW("devices", struct values, devices, .value = "LIST",
-            .help = "devices to train on together, as in 0:0,1:0; 0:0/2 splits a device in two"),
+            .help = "devices to train on together, one rank each, as in 0:0,1:0, instead of --device; 0:0/2 splits a "
+                    "device in two if its driver allows it, as drivers of CPUs do (default: one device)"),
     CLI_ROW("parallel", struct values, parallel, .value = "LIST",
-            .help = "how ranks share work: replicas, pipeline stages, parts of layers, as in data=2,pipe=2,tensor=2"),
+            .help = "how ranks share work: data=N replicas, pipe=N pipeline stages, tensor=N parts of each layer; "
+                    "micro=N micro-batches per batch; order=1f1b or order=gpipe; as in data=2,pipe=2,micro=8 (default: "
+                    "all ranks are replicas; with pipe up to two micro-batches per stage, in the order 1f1b)"),
     CLI_ROW("shard", struct values, shard, .help = "divide the optimizer's state among the replicas of --parallel"),
     CLI_ROW("speeds", struct values, speeds, .value = "LIST",
             .help = "relative speeds of the ranks, by which batches are divided, as in 3,1 (default: measured if "
-                    "devices differ)"),
+                    "devices differ, else equal)"),
     CLI_ROW("elastic", struct values, elastic,
             .help = "start or continue with the devices that are available, and drop devices that fail"),
-    CLI_ROW("lora", struct values, lora, .value = "LIST",
-            .help = "fine-tune the published model --init on conversations by a low-rank adapter, as in "
-                    "rank=16,alpha=32,dropout=0.05,targets=q_proj+v_proj"),
+    CLI_ROW("lora", struct values, lora, .value = "LIST", .help = CLI_LORA_HELP),
     CLI_ROW("watchdog", struct values, watchdog, .value = "SECONDS",
             .help = "several ranks: stop if one is silent for SECONDS (default 300)"),
     {0},
@@ -562,15 +563,13 @@ const cli_command cli_command_train = {
                "epoch), best.safetensors and last.safetensors (checkpoints), config.json,\n"
                "history.csv, event files for TensorBoard and, at the end, report.html. Training\n"
                "never overwrites a run, and DIR may not be DATA, lie in it or hold it. Cells of\n"
-               "a table are separated by commas, semicolons or tabs.\n"
-               "\n"
+               "a table are separated by commas, semicolons or tabs.\n\n"
                "If a run is stopped by ctrl-C (exit status 130), a closed terminal or a power\n"
                "cut, mica predict, eval and export can use it, and name the epoch of its\n"
                "weights. --resume continues from the last checkpoint and gives the result of a\n"
                "run that was not stopped; with --epochs N it trains longer or shorter. If the\n"
                "data have changed, it needs --data. A stopped run has no report.html; --resume\n"
-               "--epochs 1 ends it after the epochs that are done, and writes the report.\n"
-               "\n"
+               "--epochs 1 ends it after the epochs that are done, and writes the report.\n\n"
                "DATA has one of the layouts below, or has folders train, val and test that each\n"
                "have one. Other names for these are training; valid, validation, dev; testing,\n"
                "eval, evaluation; in upper or lower case, also as in test_set or \"Training\n"
@@ -592,7 +591,7 @@ const cli_command cli_command_train = {
                "  pairs       lines of train.en and train.de; val.*, test.* likewise\n"
                "  tables      a file NAME.csv; or train.csv, val.csv and test.csv\n"
                "  arrays      x_train.npy and y_train.npy; x_val, x_test likewise. Inputs of u8\n"
-               "              are divided by 255, others are read as they are\n",
+               "              are divided by 255, others are read as they are\n" CLI_LORA_DETAILS,
     .options = options,
     .values_size = sizeof(struct values),
     .settings_at = offsetof(struct values, settings),

@@ -24,15 +24,17 @@ struct values {
 static const cli_option options[] = {
     CLI_ROW("MODEL", struct values, model, .role = CLI_OPERAND,
             .help = "ONNX model, published model (folder or GGUF file), or folder of a run"),
-    CLI_ROW("sample", struct values, sample, .value = "SAMPLE",
-            .help = "input to answer: for a run any file that mica predict takes, or a text (language and speak: "
-                    "always a text); for a published model of pictures a picture file"),
+    CLI_ROW(
+        "sample", struct values, sample, .value = "SAMPLE",
+        .help =
+            "input to answer: for a run any file that mica predict takes, or a text (language and speak: "
+            "always a text); for a published model of pictures a picture file (required for a run, except of diffuse)"),
     CLI_ROW("shape", struct values, shape, .value = "NAME=1x3x224x224",
             .help = "ONNX: shape of an input, or of several separated by commas (default: dimensions that the model "
                     "leaves open are 1)"),
     CLI_ROW("precision", struct values, precision, .value = "TYPE",
-            .help =
-                "ONNX models and runs: type to compute in: f32, f16 or bf16 (default: as mica run and mica predict)"),
+            .help = "ONNX models and runs: type to compute in: f32, f16 or bf16 (default: f32 for ONNX models, as "
+                    "trained for runs)"),
     CLI_DEVICE_ROW(struct values),
     CLI_ROW("json", struct values, json, .help = "write the result as JSON"),
     {0},

@@ -31,8 +31,8 @@
   X(S, INT, mels, "mels", "40", "N", "number of mel filters", .low = least, .high = 256, .fixed = true)
 #define MICA__MASK_SETTINGS(X, S)                                                                                      \
   X(S, INT, masks, "masks", "1", "N",                                                                                  \
-    "SpecAugment: number of frequency masks and of time masks per recording in training", .low = 0, .high = 16,        \
-    .fixed = true)
+    "SpecAugment: number of frequency masks, and of time masks, per recording in training; 0: none", .low = 0,         \
+    .high = 16, .fixed = true)
 
 /* Classes as answers. */
 #define MICA__SMOOTHING_SETTINGS(X, S, smoothing)                                                                      \
@@ -40,7 +40,9 @@
     "part of the target probability to share among all classes; 0: off", .low = 0, .high = 1, .fixed = true)
 #define MICA__CLASS_WEIGHT_SETTINGS(X, S)                                                                              \
   X(S, TEXT, class_weights, "class-weights", "", "LIST",                                                               \
-    "weights of the classes in the loss: balanced, or one per class, as in 1,5,2 (default: all equal)", .fixed = true)
+    "weights of the classes in the loss: balanced (inverse to their numbers of samples), or one per class, as in "     \
+    "1,5,2 (default: all equal)",                                                                                      \
+    .fixed = true)
 
 /* The names of MICA_POSITIONS_LIST and MICA_FEED_FORWARD_LIST; NULL after the last. */
 const char *mica__positions_at(size_t i);

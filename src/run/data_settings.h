@@ -9,13 +9,14 @@ const char *mica__missing_at(size_t i);
 
 #define DATA_SETTINGS(X, S)                                                                                            \
   X(S, TEXT, label, "label", "", "COLUMN",                                                                             \
-    "columns of the answers, by name or number, as in price or a,b (default: the column label, class or target, else " \
-    "the last one; for forecast all)",                                                                                 \
+    "table: columns of the answers, by name or number, as in price or a,b (default: the column label, class or "       \
+    "target, else the last one; for forecast all)",                                                                    \
     .fixed = true)                                                                                                     \
   X(S, TEXT, kinds, "kinds", "", "LIST",                                                                               \
     "kinds of table columns, as in zip=class,width=number (default: inferred from the values)",                        \
     .names = mica__kind_at, .fixed = true)                                                                             \
-  X(S, TEXT, ignore, "ignore", "", "LIST", "columns of a table to leave out, as in id,name", .fixed = true)            \
+  X(S, TEXT, ignore, "ignore", "", "LIST", "columns of a table to leave out, as in id,name (default: none)",           \
+    .fixed = true)                                                                                                     \
   X(S, CHOICE, missing, "missing", "mean", "HOW",                                                                      \
     "fill missing numbers of a table with the training part's mean, median or most frequent number, or stop (refuse)", \
     .names = mica__missing_at, .fixed = true)                                                                          \

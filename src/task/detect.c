@@ -24,6 +24,7 @@ static const mica_setting defaults[] = {{"model", "detector"},
                                         {"schedule", "cosine"},
                                         {"clip-norm", "5"},
                                         {"ema", "0.99"},
+                                        {"warm-up", ""},
                                         {"augment", "flip,scale=0.2,crop=16,brightness=0.1,contrast=0.1"},
                                         {0}};
 

@@ -126,6 +126,14 @@ run train --task recommend --help
 ends 0 '*by default *optimizer adam,*chosen*automatically:*model,*networks*' ''
 run train --task speech --help
 ends 0 '*chosen*automatically: lr*--layers N*(default: 1 for gru, 3 for*conformer)*' ''
+for task in detect diffuse; do
+  run train --task $task --help
+  ends 0 '*chosen*automatically:*warm-up*networks*' ''
+done
+# The strengths of augmentations, and the factors of the schedules.
+text=$(printf '%s' "$out" | tr -s ' \n' ' ')
+case $text in *'multiplies the rate by 0.1 '*'exponential by 0.9 '*) ;; *) fault 'no factors of --schedule' ;; esac
+case $text in *'crop=4, cutout=8, elastic=4'*'mixup=0.2'*) ;; *) fault 'no strengths of --augment' ;; esac
 # A default comes after the names of the values.
 run help train
 case $out in *'--optimizer NAME '*': sgd, '*' (default: sgd for '*) ;; *) fault 'no default of --optimizer' ;; esac

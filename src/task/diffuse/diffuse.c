@@ -27,9 +27,17 @@
 /* The fewest steps of a run by default. */
 #define LEAST_STEPS 2500
 
-static const mica_setting defaults[] = {{"model", "denoiser"},  {"epochs", "3"},    {"batch", "64"},
-                                        {"optimizer", "adamw"}, {"lr", "0.001"},    {"weight-decay", "0"},
-                                        {"schedule", "cosine"}, {"clip-norm", "1"}, {0}};
+static const mica_setting defaults[] = {{"model", "denoiser"},
+                                        {"epochs", "3"},
+                                        {"batch", "64"},
+                                        {"optimizer", "adamw"},
+                                        {"lr", "0.001"},
+                                        {"weight-decay", "0"},
+                                        {"schedule", "cosine"},
+                                        {"clip-norm", "1"},
+                                        {"warm-up", ""},
+                                        {"ema", ""},
+                                        {0}};
 
 static const mica_task_metric metrics[] = {{"noise_mse", true, "mean squared error of the predicted noise", false},
                                            {0}};
@@ -151,7 +159,7 @@ static mica_value rows_of(const mica_run *run, mica_value step, mica_value like,
 
 /* The training and test step. Other heads get the output of the network as an argument. This head ignores that argument
  * (`none`) and builds the network itself, because the network must read the noisy picture. The loss compares the output
- * with the noise that was added. */
+ * with the run's target. */
 static void step(mica_nn *nn, const mica_run *run, mica_value none, const mica_batch_values *batch,
                  mica_objective *out) {
   (void)none;

@@ -30,7 +30,8 @@ const char *mica__diffuse_target_at(size_t i);
   X(S, CHOICE, target, "target", "velocity", "NAME", "what the network predicts", .names = mica__diffuse_target_at,    \
     .fixed = true)                                                                                                     \
   X(S, REAL, drop_class, "drop-class", "0.1", "SHARE",                                                                 \
-    "share of training pictures whose class is hidden, as --guidance needs", .low = 0, .high = 1, .fixed = true)       \
+    "share of training pictures whose class is hidden; --guidance above 1 needs such pictures", .low = 0, .high = 1,   \
+    .fixed = true)                                                                                                     \
   X(S, INT, sample_steps, "sample-steps", "50", "N", "steps to draw a picture, at most --noise-steps", .low = 1,       \
     .high = MICA__DIFFUSE_MOST)                                                                                        \
   X(S, REAL, guidance, "guidance", "3", "G",                                                                           \

@@ -20,8 +20,8 @@ const char *mica__depths_loss_at(size_t i);
     "silog: share of a picture's overall scale error to ignore; 0: none, 1: all", .low = 0, .high = 1, .fixed = true,  \
     .of = "loss=silog")                                                                                                \
   X(S, REAL, depth_scale, "depth-scale", "256", "N",                                                                   \
-    "PNG depth maps: values per unit of depth, as in 256 (KITTI), 1000 (millimetres) or 5000 (TUM)", .low = 1e-6,      \
-    .high = 1e9, .fixed = true)
+    "PNG depth maps: values per unit of depth; for depths in metres 256 in KITTI, 1000 for millimetres, 5000 in TUM",  \
+    .low = 1e-6, .high = 1e9, .fixed = true)
 
 /* usual_depth: the geometric mean of the known depths. depth_range: the least and the greatest of them, and the
  * share of pixels without a depth. depth_maps: how many maps were read for these, if not all were. */

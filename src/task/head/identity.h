@@ -14,8 +14,9 @@ const char *mica__identity_loss_at(size_t i);
   X(S, CHOICE, loss, "loss", "arcface", "NAME", "loss to minimise in training; tests report the triplet loss",         \
     .names = mica__identity_loss_at, .fixed = true)                                                                    \
   X(S, REAL, margin, "margin", "0.3", "M",                                                                             \
-    "margin between classes: an angle in radians for arcface, a difference of cosines for triplet", .low = 0,          \
-    .high = 1.4, .fixed = true)                                                                                        \
+    "arcface and triplet: margin between classes, an angle in radians for arcface, a difference of cosines for "       \
+    "triplet",                                                                                                         \
+    .low = 0, .high = 1.4, .fixed = true)                                                                              \
   X(S, REAL, scale, "scale", "20", "S", "arcface and ge2e: factor of the cosines; ge2e learns it from this value on",  \
     .low = 1, .high = 1000, .fixed = true, .of = "loss=arcface|ge2e")                                                  \
   X(S, INT, embedding, "embedding", "64", "N", "size of an embedding", .low = 2, .high = 4096, .fixed = true,          \

@@ -27,17 +27,20 @@ const char *mica__recommend_sampling_at(size_t i);
 
 #define RECOMMEND_SETTINGS(X, S)                                                                                       \
   X(S, CHOICE, objective, "objective", "rating", "NAME",                                                               \
-    "what to learn: ratings of items, a ranking of all items, or clicks", .names = mica__recommend_objective_at,       \
-    .fixed = true)                                                                                                     \
+    "what to learn: ratings of items, a ranking of all items, or clicks; without --model by the networks mf, sasrec "  \
+    "and dlrm in this order",                                                                                          \
+    .names = mica__recommend_objective_at, .fixed = true)                                                              \
   X(S, CHOICE, split, "split", "", "NAME",                                                                             \
-    "how to split off the test part (default: random, or leave-one-out for ranking)",                                  \
+    "how to split off the test part: random samples, the newest samples of all users (time), or the newest item of "   \
+    "each user (leave-one-out) (default: random, or leave-one-out for ranking)",                                       \
     .names = mica__recommend_split_at, .fixed = true)                                                                  \
   X(S, REAL, test, "test", "0.1", "SHARE", "with --split random or time: share of the data for the test part",         \
     .low = 0, .high = 0.9, .of = "split=random|time", .fixed = true)                                                   \
   X(S, INT, least, "least", "1", "N", "treat users and items that occur fewer than N times as unknown", .low = 1,      \
     .high = 1e6, .fixed = true)                                                                                        \
   X(S, CHOICE, duplicates, "duplicates", "", "NAME",                                                                   \
-    "what to do if a user and an item occur together more than once (default: keep for clicks, else error)",           \
+    "if a user and an item occur together more than once: stop (error), use the last line or keep all lines "          \
+    "(default: keep for clicks, else error)",                                                                          \
     .names = mica__recommend_duplicates_at, .fixed = true)                                                             \
   X(S, TEXT, user_column, "user-column", "", "NAME", "column of users (default: found by its name or position)",       \
     .fixed = true)                                                                                                     \
@@ -62,9 +65,11 @@ const char *mica__recommend_sampling_at(size_t i);
     "dlrm: table with features of the users (default: users.csv in DATA)", .of = "model=dlrm", .fixed = true)          \
   X(S, TEXT, categorical, "categorical", "", "LIST", "dlrm: columns whose numbers are categories, as in zip,device",   \
     .of = "model=dlrm", .fixed = true)                                                                                 \
-  X(S, TEXT, separator, "separator", "|", "CHARACTER", "dlrm: character between the values of a cell",                 \
-    .of = "model=dlrm", .fixed = true)                                                                                 \
-  X(S, INT, width, "width", "", "N", "features per user and per item (default: 16, 32 or 64, by model and objective)", \
+  X(S, TEXT, separator, "separator", "|", "CHARACTER", "dlrm: character between values of a cell", .of = "model=dlrm", \
+    .fixed = true)                                                                                                     \
+  X(S, INT, width, "width", "", "N",                                                                                   \
+    "features per user and per item (default: 16; 32 for ratings with mf and for rankings with neumf; 64 for "         \
+    "rankings with mf, towers and sasrec)",                                                                            \
     .low = 1, .high = 4096, .fixed = true, .structure = true)                                                          \
   X(S, INT, layers, "layers", "2", "N", "sasrec: transformer blocks", .low = 1, .high = 64, .of = "model=sasrec",      \
     .fixed = true, .structure = true)                                                                                  \
@@ -73,17 +78,19 @@ const char *mica__recommend_sampling_at(size_t i);
   X(S, INT, context, "context", "50", "N", "sasrec and towers: number of earlier items that a prediction sees",        \
     .low = 1, .high = 4096, .of = "model=sasrec|towers", .fixed = true)                                                \
   X(S, REAL, dropout, "dropout", "", "P",                                                                              \
-    "neumf, dlrm, towers and sasrec: dropout of features (default: 0, 0.1 or 0.2, by model and objective)", .low = 0,  \
-    .high = 0.99, .of = "model=neumf|dlrm|towers|sasrec", .fixed = true)                                               \
+    "neumf, dlrm, towers and sasrec: dropout of features (default: 0.2, but for dlrm 0.1 for ratings and 0 for "       \
+    "clicks)",                                                                                                         \
+    .low = 0, .high = 0.99, .of = "model=neumf|dlrm|towers|sasrec", .fixed = true)                                     \
   X(S, INT, negatives, "negatives", "", "N",                                                                           \
-    "objective ranking: negative items drawn per positive one (default: 1 to 512, by model)", .low = 1,                \
-    .high = 1 << 16, .of = "objective=ranking", .fixed = true)                                                         \
+    "objective ranking: negative items drawn per positive one (default: 1 for mf, 4 for neumf, 256 for sasrec, 512 "   \
+    "for towers)",                                                                                                     \
+    .low = 1, .high = 1 << 16, .of = "objective=ranking", .fixed = true)                                               \
   X(S, CHOICE, sampling, "sampling", "popular", "NAME",                                                                \
     "objective ranking: draw negative items by their popularity or evenly", .names = mica__recommend_sampling_at,      \
     .of = "objective=ranking", .fixed = true)                                                                          \
   X(S, REAL, l2, "l2", "", "W",                                                                                        \
-    "mf and dlrm: weight of the L2 penalty on the features of a batch's users and items (default: by model and "       \
-    "objective)",                                                                                                      \
+    "mf and dlrm: weight of the L2 penalty on the features of a batch's users and items (default: for ratings 0.1 "    \
+    "with mf and 0.05 with dlrm; for rankings 0.01; for clicks 0.01 with mf and 0.001 with dlrm)",                     \
     .low = 0, .high = 1e6, .of = "model=mf|dlrm", .fixed = true)                                                       \
   X(S, FLAG, whole_tables, "whole-tables", "false", "",                                                                \
     "update the features of all users and items in each step, not only of those in the batch", .fixed = true)          \

@@ -33,7 +33,7 @@
   X(S, INT, width, "width", "128", "N", "features per position", .low = 1, .high = 1 << 16, .fixed = true,             \
     .structure = true)                                                                                                 \
   X(S, INT, heads, "heads", "4", "N", "attention heads", .low = 1, .high = 1024, .fixed = true, .structure = true)     \
-  X(S, INT, hidden, "hidden", "0", "N", "features between the feed-forward layers; 0: 4 x width", .low = 0,            \
+  X(S, INT, hidden, "hidden", "0", "N", "hidden units of each feed-forward layer; 0: 4 x width", .low = 0,             \
     .high = 1 << 20, .fixed = true, .structure = true)                                                                 \
   MICA__BLOCK_SETTINGS(X, S, "0.1", "sinusoidal", "relu")
 MICA__SETTINGS_STRUCT(pairs, PAIRS_SETTINGS);

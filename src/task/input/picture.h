@@ -21,7 +21,7 @@ const char *mica__picture_norm_at(size_t i);
     .high = 8192, .fixed = true)                                                                                       \
   X(S, INT, tile, "tile", "512", "PIXELS", "largest side predicted at once; larger pictures are split into tiles",     \
     .low = 16, .high = 8192, .fixed = true)                                                                            \
-  X(S, REAL, overlap, "overlap", "0.25", "SHARE", "share of a tile that overlaps the next one", .low = 0,              \
+  X(S, REAL, overlap, "overlap", "0.25", "SHARE", "share of a tile's side that overlaps the next tile", .low = 0,      \
     .high = 0.75, .fixed = true)
 
 #define PICTURE_FACTS(X, S)                                                                                            \

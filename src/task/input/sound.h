@@ -8,11 +8,12 @@
 
 /* The settings that are about sound. The task fuse uses them with a width and a dropout of its own. */
 #define SOUND_OWN_SETTINGS(X, S)                                                                                       \
-  X(S, REAL, seconds, "seconds", "1", "S", "seconds from the middle of each recording, padded with zeros",             \
-    .low = 0.05, .high = 60, .fixed = true)                                                                            \
-  MICA__MEL_SETTINGS(X, S, 4)                                                                                          \
-  X(S, REAL, shift, "shift", "0.1", "S", "largest random shift in training, in seconds", .low = 0, .high = 10,         \
+  X(S, REAL, seconds, "seconds", "1", "S",                                                                             \
+    "seconds to read from the middle of a recording; a shorter one is padded with zeros", .low = 0.05, .high = 60,     \
     .fixed = true)                                                                                                     \
+  MICA__MEL_SETTINGS(X, S, 4)                                                                                          \
+  X(S, REAL, shift, "shift", "0.1", "S", "largest random shift in time in training, in seconds; 0: no shift",          \
+    .low = 0, .high = 10, .fixed = true)                                                                               \
   MICA__MASK_SETTINGS(X, S)
 #define SOUND_SETTINGS(X, S)                                                                                           \
   SOUND_OWN_SETTINGS(X, S)                                                                                             \

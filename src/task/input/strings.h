@@ -20,10 +20,10 @@
   X(S, REAL, gap, "gap", "0.3", "S", "with --join: longest silence between recordings, in seconds", .low = 0,          \
     .high = 60, .of = "join=*", .fixed = true)                                                                         \
   X(S, REAL, noise, "noise", "15", "DB",                                                                               \
-    "lowest signal-to-noise ratio of noise added in training, in dB; 0: no noise", .low = 0, .high = 120,              \
+    "lowest signal-to-noise ratio of the noise that is added in training, in dB; 0: no noise", .low = 0, .high = 120,  \
     .fixed = true)                                                                                                     \
   MICA__MEL_SETTINGS(X, S, 8)                                                                                          \
-  X(S, CHOICE, reduction, "reduction", "4", "N", "output step, in frames of 10 ms",                                    \
+  X(S, CHOICE, reduction, "reduction", "4", "N", "frames of 10 ms per output step",                                    \
     .names = mica__strings_reduction_at, .fixed = true, .structure = true)                                             \
   X(S, INT, filters, "filters", "16", "N", "filters per convolution", .low = 1, .high = 1024, .fixed = true,           \
     .structure = true)                                                                                                 \
@@ -35,8 +35,8 @@
     .high = 4096, .fixed = true, .structure = true)                                                                    \
   X(S, INT, heads, "heads", "4", "N", "conformer: attention heads", .low = 1, .high = 1024, .of = "model=conformer",   \
     .fixed = true, .structure = true)                                                                                  \
-  X(S, INT, kernel, "kernel", "15", "N", "conformer: length of the convolutions, in steps", .low = 2, .high = 1024,    \
-    .of = "model=conformer", .fixed = true, .structure = true)                                                         \
+  X(S, INT, kernel, "kernel", "15", "N", "conformer: length of the convolutions, in output steps (--reduction)",       \
+    .low = 2, .high = 1024, .of = "model=conformer", .fixed = true, .structure = true)                                 \
   X(S, REAL, context, "context", "2.5", "S", "conformer: seconds of the past that attention sees", .low = 0.02,        \
     .high = 600, .of = "model=conformer", .fixed = true)                                                               \
   X(S, REAL, dropout, "dropout", "0.1", "P", "dropout before each layer", .low = 0, .high = 0.95, .fixed = true)       \

@@ -1,5 +1,5 @@
 /* task/input/volume.h: volumes of any size; a 3-D U-Net gives a class per voxel. volume.c trains on windows,
- * volume_show.c passes volumes to reports, run/predict/windows.c joins the outputs of windows. */
+ * volume_show.c visits volumes, run/predict/windows.c joins the outputs of windows. */
 #ifndef MICA_TASK_INPUT_VOLUME_H
 #define MICA_TASK_INPUT_VOLUME_H
 
@@ -23,8 +23,8 @@ const char *mica__volume_norm_at(size_t i);
   X(S, INT, windows, "windows", "8", "N", "windows drawn from each volume per epoch", .low = 1, .high = 100000,        \
     .fixed = true)                                                                                                     \
   X(S, FLAG, keep_sides, "keep-sides", "false", "", "do not mirror windows at random", .fixed = true)                  \
-  X(S, REAL, overlap, "overlap", "0.25", "SHARE", "share of a window that overlaps the next one in predictions",       \
-    .low = 0, .high = 0.75, .fixed = true)
+  X(S, REAL, overlap, "overlap", "0.25", "SHARE",                                                                      \
+    "predictions: share of a window's side that overlaps the next window", .low = 0, .high = 0.75, .fixed = true)
 MICA__SETTINGS_STRUCT(volume, VOLUME_SETTINGS);
 
 /* window: depth, height, width. */

@@ -10,8 +10,8 @@
 /* The setting that chooses the classes kept for the test. */
 #define UNSEEN_SETTINGS(X, S)                                                                                          \
   X(S, TEXT, unseen, "unseen", "", "LIST",                                                                             \
-    "classes to keep for the test, by name, as in ann,bob, or by number, as in 5 (default: the classes that only the " \
-    "test part has, else 30 %)",                                                                                       \
+    "classes to keep for the test: their names, as in ann,bob, or how many to draw at random, as in 5 (default: the "  \
+    "classes that only the test part has, else 30 % of all, drawn at random)",                                         \
     .fixed = true)
 
 /* Opens a part by class (mica__task_row.open). In the run's own data, the classes of the test part do not occur in
