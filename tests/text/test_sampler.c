@@ -256,6 +256,39 @@ START_TEST(wrong_logits_and_ids_are_named) {
 }
 END_TEST
 
+/* There are no candidates after any draw that failed, nor after a reset. */
+START_TEST(failures_and_resets_leave_no_candidates) {
+  const float logits[] = {1, 2, 3}, odd[] = {1, NAN, 3};
+  const uint32_t none = 0;
+  int32_t token;
+  mica_sampler_config config = off();
+  config.repeat_penalty = 2;
+  mica_sampler *s = make(config);
+  for (int i = 0; i < 8; i++) {
+    size_t count = 0;
+    mica_sampler_reset(s);
+    draw(s, logits, 3);
+    ck_assert_ptr_nonnull(mica_sampler_candidates(s, &count));
+    ck_assert_uint_eq(count, 3);
+    if (i == 6) mica_sampler_accept(s, 3);
+    if (i == 7)
+      mica_sampler_reset(s);
+    else
+      ck_assert_int_ne(mica_sampler_draw(s,
+                                         i == 0   ? NULL
+                                         : i == 1 ? odd
+                                                  : logits,
+                                         i == 2   ? 0
+                                         : i == 3 ? -1
+                                                  : 3,
+                                         i == 4 ? &none : NULL, i == 5 ? NULL : &token, NULL),
+                       MICA_OK);
+    ck_assert_msg(!mica_sampler_candidates(s, &count) && count == 0, "case %d leaves %zu", i, count);
+  }
+  mica_sampler_destroy(s);
+}
+END_TEST
+
 /* Extreme settings leave one token at least, and numbers. */
 START_TEST(extremes_leave_a_token) {
   const float logits[] = {3e38f, -3e38f, 3e38f, 0, 1e-40f};
@@ -366,5 +399,5 @@ END_TEST
 
 TESTS(ANYWHERE, NULL, NULL, equal_logits_go_by_id, order_matters, defaults_cut, seeds_and_positions_decide,
       draws_have_the_distribution, penalties_have_a_window, dry_ends_repetitions, masks_and_biases_forbid,
-      wrong_logits_and_ids_are_named, extremes_leave_a_token, memory_may_run_out,
-      LOOP(wrong_settings_are_named, 0, sizeof wrong / sizeof *wrong))
+      wrong_logits_and_ids_are_named, failures_and_resets_leave_no_candidates, extremes_leave_a_token,
+      memory_may_run_out, LOOP(wrong_settings_are_named, 0, sizeof wrong / sizeof *wrong))

@@ -53,7 +53,9 @@ void mica_sampler_accept(mica_sampler *sampler, int32_t token) {
 }
 
 void mica_sampler_reset(mica_sampler *sampler) {
-  if (sampler) sampler->position = 0;
+  if (!sampler) return;
+  sampler->position = 0;
+  sampler->left.count = 0;
 }
 
 const mica_candidate *mica_sampler_candidates(const mica_sampler *sampler, size_t *count) {
@@ -150,6 +152,7 @@ static double log_softmax(const float *logits, int64_t n, int32_t token) {
 mica_status mica_sampler_draw(mica_sampler *sampler, const float *logits, int64_t vocabulary, const uint32_t *mask,
                               int32_t *token, float *logprob) {
   mica_sampler *s = sampler;
+  if (s) s->left.count = 0; /* no candidates after a failure */
   if (!s || !logits || !token) return mica__fail(MICA_E_INVALID, "mica_sampler_draw: sampler, logits or token is NULL");
   if (vocabulary < 1 || vocabulary > INT32_MAX)
     return mica__fail(MICA_E_INVALID, "mica_sampler_draw: vocabulary is %lld, but must be 1 to %d",
@@ -159,12 +162,8 @@ mica_status mica_sampler_draw(mica_sampler *sampler, const float *logits, int64_
   const uint32_t counter[4] = {(uint32_t)s->position, (uint32_t)(s->position >> 32), 0, UINT32_C(0x73616d70)};
   memcpy(s->random, counter, sizeof counter);
   mica__philox(s->random, (uint32_t)s->config.seed, (uint32_t)(s->config.seed >> 32));
-  mica_status status = fill(s, logits, vocabulary, mask);
-  if (status == MICA_OK) status = run(s);
-  if (status != MICA_OK) {
-    s->left.count = 0;
-    return status;
-  }
+  MICA_TRY(fill(s, logits, vocabulary, mask));
+  MICA_TRY(run(s));
   *token = s->drawn;
   if (logprob) *logprob = (float)log_softmax(logits, vocabulary, *token);
   return MICA_OK;
