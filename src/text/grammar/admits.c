@@ -62,25 +62,38 @@ static mica_status admits_text(const mica__object *schema, const mica__object *v
 
 /* --- numbers --- */
 
-/* True if a is a whole multiple of b, whatever their signs. Both are scaled to whole numbers by the same power of ten.
- * False if the scaled b does not fit 64 bits. */
+/* Digit i of d times 10^scale, from the left. */
+static int digit_at(const mica__decimal *d, size_t i) {
+  if (i < d->whole_count) return d->whole[i] - '0';
+  return i - d->whole_count < d->part_count ? d->part[i - d->whole_count] - '0' : 0;
+}
+
+/* Subtracts b from a; both have `count` digits, and a is not below b. */
+static void subtract(unsigned char *a, const unsigned char *b, size_t count) {
+  int borrow = 0;
+  for (size_t i = count; i-- > 0;) {
+    const int digit = a[i] - b[i] - borrow;
+    borrow = digit < 0;
+    a[i] = (unsigned char)(digit + 10 * borrow);
+  }
+}
+
+/* True if a is a whole multiple of b, whatever their signs. Scales both to whole numbers by the same power of ten, then
+ * divides digit by digit. */
 static bool is_multiple(const mica__decimal *a, const mica__decimal *b) {
-  uint64_t step = 0, rest = 0;
+  unsigned char step[2 * MICA__MOST_DIGITS + 1] = {0}, rest[2 * MICA__MOST_DIGITS + 1] = {0};
   const size_t scale = a->part_count > b->part_count ? a->part_count : b->part_count;
-  for (size_t i = 0; i < b->whole_count + scale; i++) {
-    const char digit = i < b->whole_count                   ? b->whole[i]
-                       : i - b->whole_count < b->part_count ? b->part[i - b->whole_count]
-                                                            : '0';
-    if (step > UINT64_MAX / 100) return false;
-    step = 10 * step + (uint64_t)(digit - '0');
+  const size_t count = b->whole_count + scale; /* digits of the step; the rest times 10 has one more */
+  if (mica__decimal_is_zero(b)) return false;
+  for (size_t i = 0; i < count; i++) step[i + 1] = (unsigned char)digit_at(b, i);
+  for (size_t i = 0; i < a->whole_count + scale; i++) {
+    memmove(rest, rest + 1, count);
+    rest[count] = (unsigned char)digit_at(a, i);
+    while (memcmp(rest, step, count + 1) >= 0) subtract(rest, step, count + 1);
   }
-  for (size_t i = 0; i < a->whole_count + scale && step; i++) {
-    const char digit = i < a->whole_count                   ? a->whole[i]
-                       : i - a->whole_count < a->part_count ? a->part[i - a->whole_count]
-                                                            : '0';
-    rest = (10 * rest + (uint64_t)(digit - '0')) % step;
-  }
-  return step && rest == 0;
+  for (size_t i = 0; i <= count; i++)
+    if (rest[i]) return false;
+  return true;
 }
 
 static mica_status admits_number(const mica__grammar_schema *s, const mica__object *schema, const mica__object *value,
