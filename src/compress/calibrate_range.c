@@ -102,8 +102,8 @@ static void choose_mse(const mica__histogram *h, double levels, double *low, dou
   }
 }
 
-/* Narrows the range [*low, *high] so that about a fraction 1 - share of all values lies below it, and as much above
- * it. */
+/* Narrows the range [*low, *high], which includes 0, so that at most about a fraction 1 - share of all values lies
+ * below it, and at most as much above it. */
 static void choose_percentile(const mica__histogram *h, double share, double *low, double *high) {
   const double most = h->total * (1 - share);
   double below = 0, above = 0;
@@ -120,11 +120,12 @@ static void choose_percentile(const mica__histogram *h, double share, double *lo
     *high = fmin(*high, centre_of(h, i) + width_of(h) / 2);
     break;
   }
+  if (above <= most) *high = 0;
   if (*high <= 0 && *low >= 0) *high = (double)h->high, *low = (double)h->low;
 }
 
 /* The Kullback-Leibler divergence between the distribution of magnitudes, clipped at bin `edge`, and its quantisation
- * to `levels` groups of bins. All non-empty bins of a group get the group's mean. */
+ * to `levels` groups of bins. Each non-empty bin of a group gets the mean of the group's non-empty bins. */
 static double divergence(const double *magnitudes, int edge, int levels, double total) {
   double beyond = 0, sum = 0;
   for (int i = edge; i < HALF; i++) beyond += magnitudes[i];

@@ -110,6 +110,23 @@ START_TEST(ranges) {
 }
 END_TEST
 
+/* Percentile cuts the few values on one side of 0 off, whichever side that is. */
+START_TEST(few_beyond_zero) {
+  enum { COUNT = 20000 };
+  static float x[COUNT];
+  double low = 0, high = 0;
+  const float sign = _i ? -1 : 1;
+  mica_session *session = measured(4);
+  for (int i = 0; i < COUNT; i++) x[i] = sign * (float)((i * 7919) % 20011 + 2000) / 20011;
+  x[7] = -40 * sign;
+  note(session, x, COUNT / 4, 4);
+  ck_ok(mica_calibration_range(calibration, 0, MICA_CALIBRATION_METHOD_PERCENTILE, 0.999, 8, &low, &high, NULL));
+  ck_assert_double_eq(_i ? high : low, 0);
+  ck_assert_double_eq_tol(_i ? -low : high, 1.1, 0.05);
+  mica_session_destroy(session);
+}
+END_TEST
+
 /* Coarse steps tell little about numbers that are dense near 0: entropy cuts an outlier off, at either end. */
 START_TEST(entropy) {
   enum { COUNT = 20000 };
@@ -207,5 +224,5 @@ START_TEST(without_a_network) {
 }
 END_TEST
 
-TESTS(DEVICE, setup, teardown, structure, ranges, entropy, no_range, transposed, hooks_without_their_objects,
-      without_a_network)
+TESTS(DEVICE, setup, teardown, structure, ranges, LOOP(few_beyond_zero, 0, 2), entropy, no_range, transposed,
+      hooks_without_their_objects, without_a_network)
