@@ -8,6 +8,7 @@
 #include "support/engine.h"
 
 #include <math.h>
+#include <mica/mica.h>
 #include <mica/tune.h>
 #include <stdio.h>
 #include <string.h>
@@ -205,6 +206,41 @@ START_TEST(an_engine_may_tune_by_itself) {
 }
 END_TEST
 
-TESTS(DEVICE, open_engine, close_engine, problems_are_parsed, the_best_is_chosen_afterwards,
+/* References that never decline, because they have no `decline`, can be the tuner's best as well. */
+START_TEST(references_may_be_the_best) {
+  enum { N = 101 };
+  float numbers[N], boxes[N * 4], sorted[N];
+  int32_t kept[N];
+  for (int i = 0; i < N; i++) {
+    numbers[i] = (float)(i * 37 % N);
+    for (int k = 0; k < 4; k++) boxes[i * 4 + k] = (float)(2 * i + k / 2);
+  }
+  ck_ok(mica__tuning_keep(engine, "sort", "radix_gpu", 1e-3));
+  ck_ok(mica__tuning_keep(engine, "nms", "nms_rows", 1e-3));
+  mica_graph *graph = NULL;
+  mica_session *session = NULL;
+  mica_tensor *x = NULL, *b = NULL;
+  ck_ok(mica_graph_create(&graph));
+  ck_ok(mica_tensor_create_from(engine, MICA_F32, MICA_SHAPE(N), numbers, &x));
+  ck_ok(mica_tensor_create_from(engine, MICA_F32, MICA_SHAPE(N, 4), boxes, &b));
+  mica_value scores = mica_input(graph, "x", MICA_F32, MICA_SHAPE(N));
+  mica_value corners = mica_input(graph, "b", MICA_F32, MICA_SHAPE(N, 4));
+  const mica_value outputs[] = {mica_sort(scores, 0, false).values, mica_nms(corners, scores, NULL).kept};
+  ck_ok(mica_session_create(engine, graph, outputs, 2, NULL, &session));
+  ck_ok(mica_session_run(session, mica_engine_queue(engine), (const mica_feed[]){{"x", x}, {"b", b}}, 2));
+  ck_ok(mica_tensor_download(mica_engine_queue(engine), mica_session_output(session, 0), sorted, sizeof sorted));
+  ck_ok(mica_tensor_download(mica_engine_queue(engine), mica_session_output(session, 1), kept, sizeof kept));
+  for (int i = 0; i < N; i++) {
+    ck_assert_float_eq(sorted[i], (float)i);
+    ck_assert_float_eq(numbers[kept[i]], (float)(N - 1 - i));
+  }
+  mica_session_destroy(session);
+  mica_graph_destroy(graph);
+  mica_tensor_destroy(x);
+  mica_tensor_destroy(b);
+}
+END_TEST
+
+TESTS(DEVICE, open_engine, close_engine, problems_are_parsed, the_best_is_chosen_afterwards, references_may_be_the_best,
       candidates_are_listed_once_and_widened, all_ways_to_a_convolution_are_right, a_convolution_knows_its_problem,
       what_can_be_tuned_is_listed, an_engine_may_tune_by_itself)

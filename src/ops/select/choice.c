@@ -83,8 +83,12 @@ static void plan_task(const mica__impl *impl, mica__task *task) {
   if (impl->plan) impl->plan(task);
 }
 
-/* True if IMPLEMENTATION.VARIANT is in quarantine, because a check or a tuner found it wrong. An implementation with
- * the same name as its kernel shares the kernel's entries. */
+static const char *decline_task(const mica__impl *impl, const mica__task *task) {
+  return impl->decline ? impl->decline(task) : NULL;
+}
+
+/* True if IMPLEMENTATION.VARIANT is in quarantine, because a check or a tuner found it wrong or it could not be built.
+ * An implementation with the same name as its kernel shares the kernel's entries. */
 static bool is_bad_with(mica_engine *engine, const mica__impl *impl, const mica__variant *variant) {
   char name[MICA__TUNING_TEXT];
   snprintf(name, sizeof name, "%s.%s", impl->name, variant->name);
@@ -110,7 +114,7 @@ bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const
   mica__task task = {
       .problem = problem, .device = device, .engine = engine, .variant = choice->base ? &choice->variant : NULL};
   plan_task(choice->impl, &task);
-  return !choice->impl->decline(&task);
+  return !decline_task(choice->impl, &task);
 }
 
 /* Returns why an implementation cannot be chosen for a task on its device, regardless of the tuner's results and of
@@ -123,7 +127,7 @@ static const char *declines(const mica__impl *impl, mica__task *task) {
   if (!reason && impl->kernel) reason = mica__compiler_fault(task->device, impl->kernel, NULL);
   if (reason) return reason;
   plan_task(impl, task);
-  reason = impl->decline(task);
+  reason = decline_task(impl, task);
   return !reason && impl->only_tuned ? "it is only used where tuning found it the fastest" : reason;
 }
 
@@ -153,7 +157,7 @@ static const char *reason_against(mica_engine *engine, const mica__impl *impl, m
   if (!first || first == variant) return NULL;
   task->variant = variant;
   plan_task(impl, task);
-  return impl->decline(task);
+  return decline_task(impl, task);
 }
 
 mica__choice mica__choose(mica_engine *engine, const mica__impl *const *list, const void *problem, const char *key) {
