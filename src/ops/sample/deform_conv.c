@@ -26,6 +26,8 @@ static const char *misfit(mica_shape x, mica_shape offset, mica_shape w, deform 
   for (int i = 0; i < 2; i++)
     if (d->how.stride[i] < 0 || d->how.dilation[i] < 0 || d->how.pad[i] < 0)
       return "strides, dilations and padding must not be negative";
+  for (int i = 0; i < 2; i++)
+    if (d->how.output_pad[i]) return "output_pad must be 0; it is for transposed convolutions only";
   for (int i = 0; i < 2; i++) {
     int64_t stride = or_one(d->how.stride[i]), dilation = or_one(d->how.dilation[i]);
     d->taps[i] = w.dim[2 + i];
