@@ -379,6 +379,23 @@ static mica_status merge(rewriting *r) {
   return MICA_OK;
 }
 
+/* Returns a copy of the elements as a file stores them: little-endian, and two 4-bit elements per byte, the first one
+ * in the low bits. NULL if memory is exhausted. */
+static uint8_t *copy_stored(const mica__onnx_tensor *tensor, bool nibbles, size_t *bytes) {
+  const uint8_t *from = tensor->data;
+  const size_t count = (size_t)tensor->count;
+  *bytes = nibbles ? count / 2 + count % 2 : count * mica_dtype_size(tensor->dtype);
+  uint8_t *copy = calloc(*bytes + 1, 1);
+  if (!copy) return NULL;
+  if (!nibbles) {
+    if (*bytes) memcpy(copy, from, *bytes);
+    mica__onnx_order(tensor->dtype, copy, *bytes);
+    return copy;
+  }
+  for (size_t i = 0; i < count; i++) copy[i / 2] = (uint8_t)(copy[i / 2] | (from[i] & 15u) << (i % 2 ? 4 : 0));
+  return copy;
+}
+
 /* Moves external tensors of the main graph into the model, because the new file may lie in another folder. */
 static mica_status take_inside(mica_onnx *model) {
   mica__external external = {.folder = model->external.folder};
@@ -388,11 +405,10 @@ static mica_status take_inside(mica_onnx *model) {
     mica__onnx_tensor read = {0};
     if (!tensor->n_external_data) continue;
     status = mica__onnx_tensor_read(&external, tensor, &read);
-    const size_t bytes = status == MICA_OK ? (size_t)read.count * mica_dtype_size(read.dtype) : 0;
-    uint8_t *copy = status == MICA_OK ? malloc(bytes + 1) : NULL;
+    size_t bytes = 0;
+    uint8_t *copy = NULL;
+    if (status == MICA_OK) copy = copy_stored(&read, mica__onnx_is_nibble(tensor->data_type), &bytes);
     if (status == MICA_OK && !copy) status = no_memory();
-    if (copy && bytes) memcpy(copy, read.data, bytes);
-    if (copy) mica__onnx_order(read.dtype, copy, bytes);
     mica__onnx_tensor_free(&read);
     if (!copy) continue;
     for (size_t k = 0; k < tensor->n_external_data; k++)

@@ -363,6 +363,69 @@ START_TEST(data_that_do_not_fit) {
 }
 END_TEST
 
+static void add_location(mica__text *tensor, const char *file) {
+  mica__text entry = {0};
+  wire_text(&entry, 1, "location");
+  wire_text(&entry, 2, file);
+  wire_inside(tensor, 13, &entry);
+  wire_int(tensor, 14, 1);
+}
+
+/* y = x w + the nibbles 1, -2, 3, -4, 5 (or 1, 14, 3, 12, 5) of an external file. */
+static void write_nibbles(const char *path, int type) {
+  static const uint8_t stored[] = {0xe1, 0xc3, 0x05};
+  float w[4 * OUT] = {0};
+  for (int i = 0; i < OUT; i++) w[i % 4 * OUT + i] = 1;
+  mica__text graph = wire_graph((const char *[]){"MatMul x w > h", "Add h c > y", NULL});
+  mica__text cast = wire_node("Cast q > c"), to = {0};
+  wire_text(&to, 1, "to");
+  wire_int(&to, 3, 1);
+  wire_int(&to, 20, 2);
+  wire_inside(&cast, WIRE_NODE_ATTRIBUTE, &to);
+  mica__text first = {0};
+  wire_inside(&first, WIRE_GRAPH_NODE, &cast);
+  mica__text_add_bytes(&first, graph.data, graph.length);
+  mica__text_free(&graph);
+  mica__text filters = wire_tensor("w", 1, (const int64_t[]){4, OUT, -1}, w, sizeof w);
+  mica__text nibbles = wire_tensor("q", type, (const int64_t[]){OUT, -1}, NULL, 0);
+  add_location(&nibbles, "q.bin");
+  wire_inside(&first, WIRE_GRAPH_INITIALIZER, &filters);
+  wire_inside(&first, WIRE_GRAPH_INITIALIZER, &nibbles);
+  mica__text x = wire_port("x", 1, (const int64_t[]){2, 4, -1}), y = wire_port("y", 1, (const int64_t[]){2, OUT, -1});
+  wire_inside(&first, WIRE_GRAPH_INPUT, &x);
+  wire_inside(&first, WIRE_GRAPH_OUTPUT, &y);
+  mica__text file = wire_model_of(&first, 21);
+  files_write(path, file.data, file.length);
+  files_write("nibbles/q.bin", stored, sizeof stored);
+  mica__text_free(&file);
+}
+
+/* A written model contains the external tensors of its source; two 4-bit elements share a byte there too. */
+START_TEST(external_nibbles_are_taken_inside) {
+  enum { UINT4 = 21, INT4 = 22 };
+  static const float nibbles[2][OUT] = {{1, 14, 3, 12, 5}, {1, -2, 3, -4, 5}}, x[2 * 4];
+  const mica_onnx_feed feed = {.name = "x", .dtype = MICA_F32, .shape = MICA_SHAPE(2, 4), .data = x};
+  for (int type = UINT4; type <= INT4; type++) {
+    float y[2 * OUT];
+    write_nibbles("nibbles/model.onnx", type);
+    const char *path = files_path("inside.onnx");
+    mica_onnx_quantize_config config = config_of(NULL, path);
+    config.how.weights_only = true;
+    ck_ok(mica_onnx_quantize(test_engine(), files_path("nibbles/model.onnx"), &config, NULL));
+    mica_onnx *model = NULL;
+    mica_onnx_runner *runner = NULL;
+    ck_ok(mica_onnx_open(path, &model));
+    ck_ok(mica_onnx_runner_create(test_engine(), model, NULL, &runner));
+    ck_ok(mica_onnx_run(runner, test_queue(), &feed, 1));
+    ck_ok(mica_tensor_download(test_queue(), mica_onnx_output(runner, 0), y, sizeof y));
+    for (int i = 0; i < 2 * OUT; i++) ck_assert_float_eq(y[i], nibbles[type - UINT4][i % OUT]);
+    mica_onnx_runner_destroy(runner);
+    mica_onnx_close(model);
+  }
+}
+END_TEST
+
 TEST_GROUPS(BOTH(NEEDS(ONNX), DEVICE),
             ONCE(setup, teardown, pairs_stand_around_products, weights_of_nodes_are_weights, weights_alone_need_no_data,
-                 methods_and_kept_layers, layers_without_a_range_stay_float, data_that_do_not_fit))
+                 methods_and_kept_layers, layers_without_a_range_stay_float, data_that_do_not_fit,
+                 external_nibbles_are_taken_inside))
