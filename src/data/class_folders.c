@@ -223,8 +223,12 @@ void mica__class_files_note(const mica__class_files *f, const mica__class_kind *
                     f->empty == 1 ? " holds" : "s hold", kind->samples, f->empty == 1 ? "is" : "are",
                     f->empty == 1 ? "a class" : "classes", f->empty_name, f->empty > 1 ? ", ..." : "");
   if (!f->unused) return;
-  mica__text_addf(summary, "%s%zu file%s not %s and %s not used: ", summary->length ? "; " : "", f->unused,
-                  f->unused == 1 ? " is" : "s are", kind->formats, f->unused == 1 ? "is" : "are");
+  if (!kind->formats) /* then only folders are noted */
+    mica__text_addf(summary, "%s%zu folder%s not searched, because a link leads back or the path is too deep: ",
+                    summary->length ? "; " : "", f->unused, f->unused == 1 ? " is" : "s are");
+  else
+    mica__text_addf(summary, "%s%zu file%s not %s and %s not used: ", summary->length ? "; " : "", f->unused,
+                    f->unused == 1 ? " is" : "s are", kind->formats, f->unused == 1 ? "is" : "are");
   for (size_t i = 0; i < MICA__NAMED_UNUSED && f->unused_names[i]; i++)
     mica__text_addf(summary, i ? ", %s" : "%s", f->unused_names[i]);
   if (f->unused > MICA__NAMED_UNUSED) mica__text_add(summary, ", ...");

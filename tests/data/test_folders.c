@@ -226,6 +226,12 @@ START_TEST(folders_of_a_class_are_read) {
   ck_assert_uint_eq(mica_dataset_count(data), 3);
   says(data, "1 of 3 texts lie in folders within their class");
   mica_dataset_destroy(data);
+  ck_assert_int_eq(symlink("..", files_path("texts/good/old/loop")), 0);
+  data = open_part("texts", MICA_PART_TRAIN, NULL);
+  ck_assert_uint_eq(mica_dataset_count(data), 3);
+  says(data, "; 1 folder is not searched, because a link leads back or the path is too deep: ");
+  says(data, "texts/good/old/loop");
+  mica_dataset_destroy(data);
 }
 END_TEST
 

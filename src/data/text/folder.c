@@ -94,9 +94,11 @@ static mica_status open_folder(const char *const *paths, size_t count, const mic
 #define MOST_DEPTH 8
 
 /* Sets *found to true if a file in the folder or its subfolders ends in .txt, and *all to false if one does not, or if
- * folders are nested too deeply. */
-static mica_status holds_texts(const char *path, int depth, bool *all, bool *found) {
+ * folders are nested too deeply. Links that lead back are skipped, as in mica__class_files_read. */
+static mica_status holds_texts(const char *path, const mica__folder_level *above, bool *all, bool *found) {
   mica__names names;
+  mica__folder_level here;
+  if (!mica__folder_enter(path, above, &here)) return MICA_OK;
   MICA_TRY(mica__names_look(path, &names));
   mica_status status = MICA_OK;
   for (size_t i = 0; status == MICA_OK && *all && i < names.count; i++) {
@@ -106,8 +108,8 @@ static mica_status holds_texts(const char *path, int depth, bool *all, bool *fou
       continue;
     }
     status = mica__path_join(path, names.names[i], &folder);
-    *all = status == MICA_OK && depth < MOST_DEPTH && mica__is_folder(folder);
-    if (*all) status = holds_texts(folder, depth + 1, all, found);
+    *all = status == MICA_OK && here.depth < MOST_DEPTH && mica__is_folder(folder);
+    if (*all) status = holds_texts(folder, &here, all, found);
     free(folder);
   }
   mica__names_free(&names);
@@ -125,7 +127,7 @@ static mica_status is_folder(const char *path, bool *is) {
   for (size_t i = 0; status == MICA_OK && all && i < names.count; i++) {
     char *folder = NULL;
     status = mica__path_join(path, names.names[i], &folder);
-    if (status == MICA_OK && mica__is_folder(folder)) status = holds_texts(folder, 0, &all, &found);
+    if (status == MICA_OK && mica__is_folder(folder)) status = holds_texts(folder, NULL, &all, &found);
     free(folder);
   }
   mica__names_free(&names);
