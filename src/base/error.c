@@ -8,18 +8,30 @@
 /* The message is thread-local, not a field of the engine: two threads on one engine must not overwrite each other's
  * message, and if an engine cannot be made there is no engine to hold it. */
 #define SENTENCE_BYTES 4096
-static _Thread_local char public_sentence[SENTENCE_BYTES], private_sentence[SENTENCE_BYTES];
-static _Thread_local mica_status public_status, private_status;
+#define LEVELS 8 /* the public error, then one per nested attempt; deeper attempts share the last one */
+typedef struct error {
+  mica_status status;
+  char sentence[SENTENCE_BYTES];
+} error;
+
+static _Thread_local error errors[LEVELS];
 static _Thread_local unsigned attempts; /* nesting depth of mica__attempt_begin in this thread */
 
-static char *sentence(void) { return attempts ? private_sentence : public_sentence; }
+static error *current(void) { return &errors[attempts < LEVELS ? attempts : LEVELS - 1]; }
 
-void mica__attempt_begin(void) { attempts++; }
+void mica__attempt_begin(void) {
+  attempts++;
+  if (attempts >= LEVELS) return;
+  current()->status = MICA_OK;
+  *current()->sentence = '\0';
+}
+
 void mica__attempt_end(void) { attempts--; }
 
 mica_status mica__attempt_pass(mica_status status) {
+  const char *sentence = current()->sentence;
   attempts--;
-  return mica__fail(status, "%s", private_sentence);
+  return mica__fail(status, "%s", sentence);
 }
 
 const char *mica_status_name(mica_status status) {
@@ -42,8 +54,8 @@ const char *mica_status_text(mica_status status) {
   return "unknown status";
 }
 
-const char *mica_error_message(void) { return sentence(); }
-mica_status mica_error_status(void) { return attempts ? private_status : public_status; }
+const char *mica_error_message(void) { return current()->sentence; }
+mica_status mica_error_status(void) { return current()->status; }
 
 mica_status(mica__fail)(mica_status status, const char *format, ...) {
   /* Format into a buffer first, because an argument may be the current message itself. */
@@ -52,13 +64,13 @@ mica_status(mica__fail)(mica_status status, const char *format, ...) {
   va_start(args, format);
   mica__vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  memcpy(sentence(), text, strlen(text) + 1);
-  *(attempts ? &private_status : &public_status) = status;
+  memcpy(current()->sentence, text, strlen(text) + 1);
+  current()->status = status;
   return status;
 }
 
 mica_status(mica__fail_in)(mica_status status, const char *where) {
-  return mica__fail(status, "%s: %s", where, sentence());
+  return mica__fail(status, "%s: %s", where, current()->sentence);
 }
 
 mica_status(mica__fail_nomem)(const char *what) {

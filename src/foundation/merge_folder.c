@@ -31,21 +31,23 @@ static mica_status copy_file(const char *from, const char *to, const char *name)
   size_t bytes = 0;
   mica__text_addf(&source, "%s/%s", from, name);
   mica__text_addf(&target, "%s/%s", to, name);
+  mica__attempt_begin();
   mica_status status = mica__text_status(&source);
   if (status == MICA_OK) status = mica__text_status(&target);
-  mica__attempt_begin();
   if (status == MICA_OK) status = mica__file_read_signed(source.data, &data, &bytes);
   const bool none = status == MICA_E_NOT_FOUND;
   if (status == MICA_OK) status = mica__file_replace(target.data, &(mica__bytes){data, bytes}, 1);
-  if (status != MICA_OK && !none) status = mica__attempt_pass(status);
-  mica__attempt_end();
+  if (status == MICA_OK || none)
+    mica__attempt_end();
+  else
+    status = mica__attempt_pass(status);
   free(data);
   mica__text_free(&source);
   mica__text_free(&target);
   return none ? MICA_OK : status;
 }
 
-/* Sets *transposed if the folder stores the layer's matrix as (inputs, outputs), as GPT-2 does for its Conv1D
+/* Sets *transposed to true if the folder stores the layer's matrix as (inputs, outputs), as GPT-2 does for its Conv1D
  * layers. */
 static mica_status is_transposed(const mica_foundation *model, const char *layer, bool *transposed) {
   const mica_name_map map = {.rows = model->rows.rows, .count = model->rows.count};

@@ -185,8 +185,8 @@ mica_status mica__write_text_keys(const mica_foundation *model, mica_gguf_keys *
   char *chat = NULL;
   MICA_TRY(write_ids(model, keys));
   mica__text_addf(&path, "%s/tokenizer.json", model->path);
-  mica_status status = mica__text_status(&path);
   mica__attempt_begin();
+  mica_status status = mica__text_status(&path);
   if (status == MICA_OK) status = mica__file_read_signed(path.data, &json, &bytes);
   if (status == MICA_E_NOT_FOUND) {
     mica__attempt_end();

@@ -80,8 +80,10 @@ static mica_status open_old(const mica_engine *engine, const char *path, mica__p
   mica_status status = mica__program_bundle_open(path, old);
   if (status == MICA_OK) status = mica__program_bundle_fits(*old, &engine->device.info);
   const bool none = status == MICA_E_NOT_FOUND;
-  if (status != MICA_OK && !none) status = mica__attempt_pass(status);
-  mica__attempt_end();
+  if (status == MICA_OK || none)
+    mica__attempt_end();
+  else
+    status = mica__attempt_pass(status);
   return none ? MICA_OK : status;
 }
 

@@ -83,12 +83,54 @@ START_TEST(an_attempt_is_private) {
   mica__fail(MICA_E_NOT_FOUND, "deeper");
   mica__attempt_end();
   mica__fail_in(MICA_E_NOT_FOUND, "up");
-  ck_assert_str_eq(mica_error_message(), "up: deeper");
+  ck_assert_str_eq(mica_error_message(), "up: of the attempt");
   ck_assert_int_eq(mica_error_status(), MICA_E_NOT_FOUND);
   mica__attempt_end();
   ck_assert_int_eq(mica_error_status(), MICA_E_IO);
   ck_assert_str_eq(mica_error_message(), "of the caller");
   ck_assert_ptr_eq(mica_error_message(), before);
+}
+END_TEST
+
+/* An inner failure that is handled leaves the outer one, at each level that has an error of its own. */
+START_TEST(attempts_nest) {
+  enum { LEVELS = 7 };
+  static const char *const names[LEVELS + 1] = {"0", "1", "2", "3", "4", "5", "6", "7"};
+  mica__fail(MICA_E_IO, "0");
+  for (int i = 1; i <= LEVELS; i++) {
+    mica__attempt_begin();
+    ck_assert_str_eq(mica_error_message(), "");
+    ck_assert_int_eq(mica_error_status(), MICA_OK);
+    mica__fail(i % 2 ? MICA_E_STATE : MICA_E_IO, "%s", names[i]);
+  }
+  for (int i = LEVELS; i >= 1; i--) {
+    ck_assert_str_eq(mica_error_message(), names[i]);
+    ck_assert_int_eq(mica_error_status(), i % 2 ? MICA_E_STATE : MICA_E_IO);
+    mica__attempt_end();
+  }
+  ck_assert_str_eq(mica_error_message(), "0");
+  mica__attempt_begin();
+  mica__fail(MICA_E_NOT_FOUND, "A");
+  mica__attempt_begin();
+  mica__fail(MICA_E_NOMEM, "B");
+  mica__attempt_end();
+  ck_assert_int_eq(mica__attempt_pass(MICA_E_NOT_FOUND), MICA_E_NOT_FOUND);
+  ck_assert_str_eq(mica_error_message(), "A");
+  ck_assert_int_eq(mica_error_status(), MICA_E_NOT_FOUND);
+  /* A failure that is passed on replaces the one of the attempt around it, and no other. */
+  mica__attempt_begin();
+  mica__attempt_begin();
+  mica__fail(MICA_E_NOMEM, "C");
+  mica__attempt_pass(MICA_E_NOMEM);
+  ck_assert_str_eq(mica_error_message(), "C");
+  mica__attempt_end();
+  ck_assert_str_eq(mica_error_message(), "A");
+  /* Very deep attempts are still private. */
+  for (int i = 0; i < 100; i++) mica__attempt_begin();
+  mica__fail(MICA_E_IO, "deep");
+  ck_assert_str_eq(mica_error_message(), "deep");
+  for (int i = 0; i < 100; i++) mica__attempt_end();
+  ck_assert_str_eq(mica_error_message(), "A");
 }
 END_TEST
 
@@ -197,6 +239,6 @@ START_TEST(the_version_is_that_of_the_headers) {
 END_TEST
 
 TESTS(ANYWHERE, NULL, NULL, every_status_has_a_name_and_a_meaning, a_failure_leaves_its_sentence,
-      a_missing_library_is_named_with_its_option, a_long_sentence_is_cut, an_attempt_is_private,
+      a_missing_library_is_named_with_its_option, a_long_sentence_is_cut, an_attempt_is_private, attempts_nest,
       each_thread_has_its_own_sentence, failures_are_passed_on, the_version_is_that_of_the_headers,
       the_log_respects_its_level, a_log_message_is_one_line, the_log_is_never_called_twice_at_once)

@@ -187,7 +187,10 @@ START_TEST(foreign_ones_are_refused) {
   ck_assert_int_eq(mica_bundle_write(engine, path), MICA_E_STATE);
   mica_engine_destroy(engine);
   engine = engine_with(cache, "");
+  const char *message = mica_error_message();
   ck_assert_int_eq(mica_bundle_write(engine, path), MICA_E_STATE); /* written by others */
+  ck_assert_ptr_eq(mica_error_message(), message);                 /* the private attempt has ended */
+  ck_assert_ptr_nonnull(strstr(message, "can be written by others"));
   ck_assert_int_eq(chmod(path, 0600), 0);
   ck_assert_int_eq(mica_bundle_write(engine, path), MICA_E_STATE); /* nothing has run */
   mica_engine_destroy(engine);
