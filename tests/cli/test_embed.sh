@@ -95,7 +95,7 @@ wrong() {
 }
 wrong 2 '--model is missing' x
 wrong 2 'name texts or pictures' --model "$model"
-wrong 2 'not both' --model "$model" --data "$work/index" x
+wrong 2 'give one of them' --model "$model" --data "$work/index" x
 wrong 2 'needs --index' --model "$model" --nearest 3 x
 wrong 2 '.npy or .safetensors' --model "$model" --out "$work/x.txt" x
 wrong 2 'nearest' --model "$model" --index "$work/index" --nearest 0 x

@@ -161,7 +161,7 @@ holds predictions.13.prediction light
 run predict --model "$folder" "$data/VALID/dark/3.png"
 ends 1 '' '*3.png is neither PNG nor JPEG'
 run predict --model "$folder" "$data/VALID/dark/3.png" "$data/VALID/light/5.png"
-ends 1 '' '*3.png*5.png*no file can be read (files: 2)'
+ends 1 '' '*3.png*5.png*none of the 2 files can be read'
 # A network is tested on all samples or on none: all damaged ones are named. So it is for samples of data.
 damaged=$work/damaged
 mkdir -p "$damaged/test/dark" "$damaged/test/light" "$damaged/train/dark"

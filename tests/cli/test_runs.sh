@@ -99,7 +99,7 @@ run train --data "$work/narrow.csv" --model mlp --epochs 1 --out "$work/narrow" 
 ends 0 '*' '*3 of 4 weights are taken from *'
 LC_ALL=C sed 's/fc/gg/g; s/"mica.hash"/"some.hash"/' "$work/mine/model.safetensors" >"$work/other.safetensors"
 train --out "$work/none" --init "$work/other.safetensors"
-ends 1 '*' '*no tensor of *other.safetensors fits*it has fc1.weight*'
+ends 1 '*' '*no tensor of *other.safetensors fits*the network has fc1.weight*'
 train --out "$work/frozen" --freeze 'fc1.*'
 ends 0 '*' '*2 of 4 weights are frozen by fc1.[*]*'
 [ ! -e "$work/none" ] || fault 'a folder for nothing'
