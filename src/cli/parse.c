@@ -252,29 +252,27 @@ static void print_usage(const cli_command *self) {
   putchar('\n');
 }
 
-/* Prints text from column 24 on, in lines of 80 columns, broken at spaces. */
-static void print_wrapped(const char *text) {
-  int column = 24;
+/* Prints text after the `column` columns that the line has already, then from column 24 on, in lines of 80 columns,
+ * broken at spaces. */
+static void print_wrapped(const char *text, int column) {
+  bool first = true;
   while (*text) {
     const size_t length = strcspn(text, " ");
     const int word = (int)length;
-    if (column > 24 && column + 1 + word > 80) {
-      printf("\n%24s", "");
-      column = 24;
-    } else if (column > 24) {
-      putchar(' ');
-      column++;
-    }
-    printf("%.*s", word, text);
-    column += word;
+    if (!first && column + 1 + word > 80)
+      column = printf("\n%24s", "") - 1;
+    else if (!first)
+      column += printf(" ");
+    column += printf("%.*s", word, text);
+    first = false;
     text += length + strspn(text + length, " ");
   }
   putchar('\n');
 }
 
-/* Prints an option's help, then the names of its values, then the default: the one that the help ends with, else
- * `value`. */
-static void print_row(const char *help, const char *(*names)(size_t), const char *value) {
+/* Prints an option's help after the `column` columns of its name, then the names of its values, then the default: the
+ * one that the help ends with, else `value`. */
+static void print_row(const char *help, const char *(*names)(size_t), const char *value, int column) {
   char text[2048];
   const size_t length = cli_help_length(help);
   size_t at = (size_t)snprintf(text, sizeof text, "%.*s", (int)length, help);
@@ -284,7 +282,7 @@ static void print_row(const char *help, const char *(*names)(size_t), const char
     snprintf(text + at, sizeof text - at, "%s", help + length);
   else if (at < sizeof text && value && *value)
     snprintf(text + at, sizeof text - at, " (default %s)", value);
-  print_wrapped(text);
+  print_wrapped(text, column);
 }
 
 /* Prints the common settings for which the task has other defaults, with these defaults. */
@@ -301,8 +299,7 @@ static void print_defaults(const char *task) {
     chosen = true;
   }
   if (!at) return;
-  printf("  %-20s  ", "by default");
-  print_wrapped(text);
+  print_wrapped(text, printf("  %-20s  ", "by default"));
 }
 
 static void print_networks(const char *task) {
@@ -311,17 +308,16 @@ static void print_networks(const char *task) {
   for (size_t i = 0; mica_task_network(task, i) && at < sizeof text; i++)
     at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", i ? ", " : "", mica_task_network(task, i));
   if (!at) return;
-  printf("  %-20s  ", "networks");
-  print_wrapped(text);
+  print_wrapped(text, printf("  %-20s  ", "networks"));
 }
 
 /* Prints the help of a setting, with or without its default. */
 static void print_setting(const mica_setting_row *row, bool defaults) {
   char left[64], text[1024];
   snprintf(left, sizeof left, "--%s %s", row->name, row->hint);
-  printf("  %-20s  ", left);
+  const int column = printf("  %-20s  ", left);
   snprintf(text, sizeof text, "%.*s", (int)(defaults ? strlen(row->text) : cli_help_length(row->text)), row->text);
-  print_row(text, row->names, defaults && row->kind != MICA_SETTING_KIND_FLAG ? row->value : NULL);
+  print_row(text, row->names, defaults && row->kind != MICA_SETTING_KIND_FLAG ? row->value : NULL, column);
 }
 
 /* Prints the settings that all tasks have in common, then the settings of the task `only` (NULL: of each task in turn).
@@ -362,11 +358,9 @@ void cli_print_help(const cli_command *self, const char *task) {
     char left[64];
     if (option->hidden) continue;
     snprintf(left, sizeof left, "%s%s %s", dashes(option), option->name, option->value ? option->value : "");
-    printf("  %-20s  ", left);
-    print_row(option->help, option->names, NULL);
+    print_row(option->help, option->names, NULL, printf("  %-20s  ", left));
     for (const cli_choice *choice = option->choices; choice && choice->help; choice++) {
-      printf("    %-18s  ", choice->name);
-      print_wrapped(choice->help);
+      print_wrapped(choice->help, printf("    %-18s  ", choice->name));
     }
   }
   if (self->settings_at) print_settings(self, known_task(task));
