@@ -59,7 +59,7 @@ static const cli_option options[] = {
                     "unknown words (default: <pad>,<s>,</s> for bpe and byte; [UNK],[PAD],[CLS],[SEP],[MASK] for "
                     "wordpiece; else <unk>,<pad>,<s>,</s>)"),
     CLI_ROW("lowercase", struct values, lowercase, .help = "train: ignore case"),
-    CLI_ROW("out", struct values, out, .value = "FILE", .help = "train: file to write (required)"),
+    CLI_ROW("out", struct values, out, .value = "FILE", .help = "train: file to write; required"),
     CLI_ROW("frame", struct values, frame, .help = "encode: add the special tokens that begin and end a text"),
     CLI_ROW("skip-special", struct values, skip, .help = "decode: leave out special tokens"),
     CLI_ROW("json", struct values, json, .help = "write JSON; encode and decode: one object per line"),

@@ -26,10 +26,11 @@ struct values {
 static const cli_option options[] = {
     CLI_ROW("OP", struct values, op, .role = CLI_OPTIONAL_OPERAND, .help = "op to tune (default: list the ops)"),
     CLI_ROW("shapes", struct values, shapes, .value = "FILE",
-            .help = "file of shapes to tune, one per line, in the form of the list of ops; - for standard input "
-                    "(default: common shapes)"),
+            .help =
+                "file of shapes to tune, one per line as in --shape; - for standard input (default: common shapes)"),
     CLI_ROW("shape", struct values, shape, .value = "SHAPE",
-            .help = "shape to tune, in the form of the list of ops (default: common shapes)"),
+            .help = "shape to tune, as in 512,512,512 for gemm; mica tune without OP shows the form for each op "
+                    "(default: common shapes)"),
     CLI_ROW("budget", struct values, budget, .value = "SECONDS", .help = "time for all shapes together (default 60)"),
     CLI_DEVICE_ROW(struct values),
     CLI_ROW("json", struct values, json, .help = "write the result as JSON"),

@@ -218,7 +218,14 @@ cli_parsed cli_parse(const cli_command *self, int count, char **words, void *val
   return CLI_PARSED_WRONG;
 }
 
-/* Writes an option as the usage line shows it, such as "[--json]"; "" if the option is hidden. */
+static bool is_required(const cli_option *option) {
+  static const char end[] = "(required)";
+  const size_t length = option->help ? strlen(option->help) : 0;
+  return length >= sizeof end && !strcmp(option->help + length - (sizeof end - 1), end);
+}
+
+/* Writes an option as the usage line shows it: "[--json]", or "--out DIR" without brackets if it is required; "" if the
+ * option is hidden. */
 static void write_usage(const cli_option *option, char text[64]) {
   *text = '\0';
   if (option->role == CLI_OPERAND)
@@ -228,7 +235,7 @@ static void write_usage(const cli_option *option, char text[64]) {
   else if (option->kind == CLI_FLAG && !option->hidden)
     snprintf(text, 64, "[--%s]", option->name);
   else if (!option->hidden)
-    snprintf(text, 64, "[--%s %s]", option->name, option->value);
+    snprintf(text, 64, is_required(option) ? "--%s %s" : "[--%s %s]", option->name, option->value);
 }
 
 /* Prints a word after the `*column` columns that the line has already. If the line would become longer than 80 columns,

@@ -6,9 +6,9 @@
   "passes over the training data (default: 10 or the task's number; with few samples up to ten times that, until "     \
   "there are 900 steps for pictures without --model, or 300 to 1,200 by task)"
 #define MICA__HELP_LR                                                                                                  \
-  "peak learning rate (default: the task's, else 0.1 for resnet18, resnet50 and mobilenetv2, 0.05 for vgg11, 0.003 "   \
-  "for other networks; with another --optimizer than the network's: 0.05 for sgd, 0.01 for adagrad, 3e-4 for lion, "   \
-  "0.001 for others; 5e-5 for a published model)"
+  "peak learning rate (default: 5e-5 for a published model; else the task's; if it has none, 0.1 for resnet18, "       \
+  "resnet50 and mobilenetv2, 0.05 for vgg11 and 0.003 for other networks, or with another --optimizer than the "       \
+  "network's 0.05 for sgd, 0.01 for adagrad, 3e-4 for lion and 0.001 for others)"
 #define MICA__HELP_SCHEDULE                                                                                            \
   "learning-rate schedule, after the warm-up; step multiplies the rate by 0.1 at the end of an epoch, exponential "    \
   "by 0.9 per epoch, a little in each step (default: one_cycle, or cosine with --warm-up)"

@@ -119,6 +119,9 @@ lists model $(sed -n "s/^ZOO(\([a-z0-9]*\), .*/\1/p" "$MICA_SOURCE_DIR/src/nn/zo
 # shellcheck disable=SC2046
 lists augment $(sed -n "/define AUGMENTATIONS/,/^$/s/^  X(\([a-z]*\), .*/\1/p" \
   "$MICA_SOURCE_DIR/src/data/loader/augment_parse.c")
+# Only what may be left out stands in brackets.
+run export --help
+ends 0 'usage: mica export RUN --onnx FILE \[--opset N\]*' ''
 # Tasks that have defaults of their own say so, and which of them the run chooses.
 run train --task segment --help
 ends 0 '*by default *batch 4,*;*chosen*automatically:*epochs*networks*' ''

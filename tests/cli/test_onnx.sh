@@ -175,7 +175,7 @@ external() {
 refused() {
   for command in run info; do
     run "$command" "$inside/model.onnx"
-    ends 1 '' "mica $command: $inside/model.onnx: $1"
+    ends 1 '' "mica $command: $inside/model.onnx*$1"
   done
 }
 
@@ -221,9 +221,9 @@ printf "$large\040\112\004abcd" | model >"$inside/model.onnx"
 run run "$inside/model.onnx"
 ends 1 '' "mica run: *tensor 'w'*"
 printf '\010\010\072\377\377\377\377\377\377\377\377\377\001\012' >"$inside/model.onnx"
-refused '*byte *, in a message ModelProto, begins a field beyond the end'
+refused ' is damaged or no ONNX file: byte *, in a message ModelProto, begins a field beyond the end'
 printf '\010\010\072\377\377\377\377\377\377\377\377\377\377\001\012' >"$inside/model.onnx"
-refused '*byte *'
+refused ' is damaged or no ONNX file: byte *'
 
 # 50,000 deep: graphs in attributes of nodes of graphs, and groups, which are 100 kB.
 printf "$(awk 'BEGIN {
