@@ -56,11 +56,12 @@ static const cli_option options[] = {
             .help = "train: minimum number of occurrences of a token (default 2)"),
     CLI_ROW("special", struct values, special, .value = "TOKENS",
             .help = "train: special tokens, separated by commas; except for bpe and byte, the first one stands for "
-                    "unknown words (default: <pad>,<s>,</s> for bpe and byte; [UNK],[PAD],[CLS],[SEP],[MASK] for "
+                    "unknown words (default: none for bpe and byte; [UNK],[PAD],[CLS],[SEP],[MASK] for "
                     "wordpiece; else <unk>,<pad>,<s>,</s>)"),
     CLI_ROW("lowercase", struct values, lowercase, .help = "train: ignore case"),
     CLI_ROW("out", struct values, out, .value = "FILE", .help = "train: file to write; required"),
-    CLI_ROW("frame", struct values, frame, .help = "encode: add the special tokens that begin and end a text"),
+    CLI_ROW("frame", struct values, frame,
+            .help = "encode: add the special tokens that begin and end a text, if the tokeniser has such tokens"),
     CLI_ROW("skip-special", struct values, skip, .help = "decode: leave out special tokens"),
     CLI_ROW("json", struct values, json, .help = "write JSON; encode and decode: one object per line"),
     {0},
@@ -235,13 +236,14 @@ static int train(const cli_command *self, const struct values *v) {
 
 /* --- encode and decode --- */
 
-/* Function to call for each text of the input. ended: true if a line feed follows the text in the input. */
+/* Function to call for each text of the input. ended: true if the text is an argument, or a line that ends in a line
+ * feed. encoding: scratch memory. */
 typedef int each_text(const cli_command *self, const struct values *v, const mica_tokenizer *tokenizer,
                       const char *text, size_t bytes, bool ended, mica_encoding *encoding);
 
 /* Ends an output line. If the input's last line had no line feed, the output gets none either, so that encoding and
- * decoding a file restores its bytes. On a terminal the line feed is always printed, so that the prompt begins on a new
- * line. */
+ * decoding a file restores its bytes. Nor does the text of ids that are arguments. On a terminal the line feed is
+ * always printed, so that the prompt begins on a new line. */
 static void end_line(bool ended) {
   if (ended || isatty(STDOUT_FILENO)) putchar('\n');
 }

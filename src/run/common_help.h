@@ -10,8 +10,8 @@
   "resnet50 and mobilenetv2, 0.05 for vgg11 and 0.003 for other networks, or with another --optimizer than the "       \
   "network's 0.05 for sgd, 0.01 for adagrad, 3e-4 for lion and 0.001 for others)"
 #define MICA__HELP_SCHEDULE                                                                                            \
-  "learning-rate schedule, after the warm-up; step multiplies the rate by 0.1 at the end of an epoch, exponential "    \
-  "by 0.9 per epoch, a little in each step (default: one_cycle, or cosine with --warm-up)"
+  "learning-rate schedule, after the warm-up; step multiplies the rate by 0.1 after each third of the epochs; "        \
+  "exponential lowers it in each batch, by a factor of 0.9 per epoch (default: one_cycle, or cosine with --warm-up)"
 #define MICA__HELP_WEIGHT_DECAY                                                                                        \
   "weight decay (default: the task's, else 1e-4 for mobilenetv2, 5e-4 for resnet18, resnet50 and vgg11, 0.01 for "     \
   "other networks; 0 with another --optimizer than the network's)"

@@ -175,7 +175,9 @@ static mica_status configure(mica_run *run, mica_trainer_config *c) {
   c->optimizer.ema = s.ema;
   if (c->dtype == MICA_F16) c->optimizer.loss_scale = 65536;
   c->schedule.rate = s.lr;
-  c->schedule.every = (int64_t)mica_run_epoch_of(run).batches; /* step and exponential: a factor per epoch */
+  /* exponential: a factor per epoch; step: one per third of the epochs */
+  c->schedule.every = (int64_t)mica_run_epoch_of(run).batches;
+  if (c->schedule.kind == MICA_SCHEDULE_STEP) c->schedule.every *= (s.epochs + 2) / 3;
   c->schedule.warmup = s.warm_up;
   if (c->schedule.warmup && c->schedule.kind == MICA_SCHEDULE_ONE_CYCLE)
     return mica__fail(MICA_E_INVALID, "the schedule one_cycle has its own warm-up; leave warm-up out");

@@ -135,7 +135,7 @@ for task in detect diffuse; do
 done
 # The strengths of augmentations, and the factors of the schedules.
 text=$(printf '%s' "$out" | tr -s ' \n' ' ')
-case $text in *'multiplies the rate by 0.1 '*'exponential by 0.9 '*) ;; *) fault 'no factors of --schedule' ;; esac
+case $text in *'multiplies the rate by 0.1 '*'by a factor of 0.9 '*) ;; *) fault 'no factors of --schedule' ;; esac
 case $text in *'crop=4, cutout=8, elastic=4'*'mixup=0.2'*) ;; *) fault 'no strengths of --augment' ;; esac
 # A default comes after the names of the values.
 run help train

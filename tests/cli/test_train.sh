@@ -42,18 +42,18 @@ run train --data "$work/few.csv" --model mlp --epochs 1 --validation 0 --out "$w
 ends 0 '*batch 64, *one batch of 7: there are no more samples*' '*'
 case $out in *'leaves out'*) fault "of one batch: $out" ;; esac
 
-# The schedules step and exponential lower the rate by a factor per epoch; an epoch has 25 steps.
-falling=$(awk 'BEGIN { for (i = 1; i < 4; i++) printf " %.6f", 0.1 * 0.9 ^ (i - 0.04) }')
-for schedule in 'step 0.1 0.01 0.001' "exponential$falling"; do
+# The schedule step lowers the rate after each third of the epochs, exponential per epoch, which has 25 batches.
+falling=$(awk 'BEGIN { for (i = 1; i < 5; i++) printf " %.6f", 0.1 * 0.9 ^ (i - 0.04) }')
+for schedule in 'step 0.1 0.1 0.01 0.01' "exponential$falling"; do
   # shellcheck disable=SC2086
   set -- $schedule
-  run train --data "$work/trees.csv" --model mlp --epochs 3 --batch 32 --schedule "$1" --optimizer sgd --lr 0.1 \
+  run train --data "$work/trees.csv" --model mlp --epochs 4 --batch 32 --schedule "$1" --optimizer sgd --lr 0.1 \
     --quiet --out "$work/$1"
   ends 0 '*' ''
-  awk -F, -v rates="$2 $3 $4" '
+  awk -F, -v rates="$2 $3 $4 $5" '
     NR == 1 { for (i = 1; i <= NF; i++) if ($i == "learning_rate") at = i; split(rates, rate, " "); next }
     { if ($at < rate[NR - 1] * 0.999 || $at > rate[NR - 1] * 1.001) wrong = 1 }
-    END { exit wrong || NR != 4 }' "$work/$1/history.csv" || fault "$1: $(cut -d, -f1-3 "$work/$1/history.csv")"
+    END { exit wrong || NR != 5 }' "$work/$1/history.csv" || fault "$1: $(cut -d, -f1-3 "$work/$1/history.csv")"
 done
 
 # Not over what is there; and on from there, to the bits of a run that was never stopped.

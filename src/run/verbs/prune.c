@@ -20,6 +20,7 @@
 #include "run/verbs/quantizer.h"
 #include "train/train.h"
 
+#include <math.h>
 #include <mica/compress.h>
 #include <mica/safetensors.h>
 #include <stdio.h>
@@ -100,8 +101,8 @@ static mica_status check_network(const work *w) {
   return MICA_OK;
 }
 
-/* Collects the run's own settings, the ones that fine-tuning changes, and the caller's. The tokeniser's settings are
- * always the run's. */
+/* Collects the run's own settings, the ones that fine-tuning changes, and the caller's. The tokeniser is the run's,
+ * unless the caller names another file. */
 static mica_status take_settings(work *w) {
   static const char *const left_out[] = {"init", "teacher", "temperature", "alpha", "find-lr", "resume", "warm-up"};
   const mica_run *base = w->base;
@@ -263,7 +264,8 @@ static mica_status cut(work *w, const char *from, double share) {
   mica_status status = mica_safetensors_open(from, &file);
   if (status == MICA_OK)
     status = w->config->method == MICA_PRUNE_METHOD_TAYLOR ? note_taylor(w, p, from, file) : note_magnitudes(p, file);
-  if (status == MICA_OK) status = mica_pruning_cut(p, share / w->left);
+  /* The channels of an earlier step may have had more FLOPs than this step may leave: then it removes nothing. */
+  if (status == MICA_OK) status = mica_pruning_cut(p, fmin(share / w->left, 1));
   if (status == MICA_OK) status = mica_pruning_write(p, file, false, w->path);
   if (status == MICA_OK) w->left *= mica_pruning_flops(p);
   mica_safetensors_close(file);
