@@ -1,7 +1,8 @@
 /* batch/ragged.cl: gathers the samples of a ragged column and pads them.
  *
  * x holds rows of E elements. Sample s of the batch, 0 <= s < N, is sample i = order(first + s). Its rows begin at row
- * starts[i] of x, or at row i T with PADDED 1. Word `word` of its record is the number of its rows.
+ * starts[i] of x, or at row i T with PADDED 1. Word `word` of its record is the number of its rows, of which at most T
+ * are used.
  *
  *   y[s, t, e] = scale x[start + t, e] for t below this number, else `pad` (0 in floating types). Integers are not
  *   scaled

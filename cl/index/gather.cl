@@ -1,5 +1,5 @@
 /* index/gather.cl: y[o, j, i] = x[o, k, i], or 0 if k is out of range. k is indices[j], or with ELEMENTS 1 indices[o,
- * j, i].
+ * j, i]; a negative k counts from the end.
  *
  * x is (outer, n, inner), y (outer, m, inner), indices (m) or (outer, m, inner).
  *

@@ -1,5 +1,6 @@
-/* index/scatter_update.cl: combines y[o, v, i], in place, with every u[o, j, i] whose index is v, in ascending order of
- * j (JOIN). Only elements of y that have an index are read and written. Indices out of range are ignored.
+/* index/scatter_update.cl: combines (JOIN) y[o, v, i], in place, with every u[o, j, i] whose index is v, in ascending
+ * order of j. Only elements of y that have an index are read and written. A negative index counts from the end; indices
+ * out of range are ignored.
  *
  * y is (outer, n, inner), u (outer, m, inner). There is one index per j, (m), or with EACH one per element of u,
  * (outer, m, inner).

@@ -16,7 +16,7 @@
 
 #define DIMENSION(k) const int e##k, const long xs##k, const long ys##k
 /* Computes the index in dimension k of a row from `rest`, the row's number, and adds its offsets to x_at and y_at.
- * `rest` becomes the number of the row in the following dimensions. */
+ * `rest` becomes the number of the row in dimensions 0 .. k - 1. */
 #define STEP(k)                                                                                                        \
   if (k < RANK - 1) {                                                                                                  \
     const int i_ = rest % e##k;                                                                                        \

@@ -10,7 +10,7 @@
  *
  * `lattice` holds alpha of all sequences and, with 2 n work-groups, after it beta. A work-group that computes beta
  * proceeds from the last frame to the first. It also writes links[n, k] for each label k: the position p of the next
- * equal label, -1 if there is none; or, if there is an equal label before k, -3 - p.
+ * equal label, with p = -1 if there is none. If there is an equal label before k, it writes -3 - p instead.
  *
  * One dimension of n work-groups for alpha, or 2 n for alpha and beta. */
 #include "loss/ctc.clh"

@@ -26,8 +26,8 @@
 #define INDICES 1
 #endif
 
-/* ACROSS is the inverse of IN_ORDER. For two results u and w of ACROSS, LOW is the first half, and HIGH the second
- * half, of u0, w0, u1, w1, ... */
+/* ACROSS is the inverse of IN_ORDER. For u = ACROSS(e) and w = ACROSS(f), LOW is the first half, and HIGH the second
+ * half, of e0, f0, e1, f1, ... */
 #define ACROSS(v) MICA_PASTE(mica_across_, VW)(v)
 #define LOW(u, w) MICA_PASTE(mica_low_, VW)(u, w)
 #define HIGH(u, w) MICA_PASTE(mica_high_, VW)(u, w)

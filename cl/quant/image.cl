@@ -13,7 +13,7 @@
  *   mask     128 if the sign of the bytes must be changed (quant/pack.cl), else 0
  *   PER      bytes per element: 4 or 2
  *   VW       1: for GPUs; a work-item packs one pixel. 16: for CPUs; a group of one work-item packs `lines` rows of a
- *            plane, in vectors of 16, 8 or 4 pixels; the last two vectors of a row may overlap
+ *            plane, if possible in vectors of 16, 8 or 4 pixels; the last two vectors of a row may overlap
  *
  * One dimension of images * steps * phases * rows * columns work-items, or with VW 16 of images * steps * phases *
  * ceil(rows / lines). */

@@ -7,8 +7,8 @@
  * adjacent along k, the first in the low bits. The kernel treats them as unsigned: signed bytes were packed with 128
  * added, and signed nibbles get 8 added here, by an xor with `flips`. The same number was added to the zero points; if
  * there are no zero points, it is `lift`. Scales and zero points are in panels of 16 columns, too, one row per group of
- * weights (weights_scales.cl). A segment is `segment` steps of one group. Its values are summed before they are
- * multiplied by the scale.
+ * weights (weights_scales.cl). A group is `group` steps, a segment `segment` steps of one group. The values of a
+ * segment are summed before they are multiplied by the scale.
  *
  *   BITS   bits per weight: 8 or 4
  *   ROWS   rows of x that are multiplied in one pass over the weights
@@ -27,10 +27,11 @@
 #define WORDS MICA_PASTE(uint, VW)
 #define as_int1 as_int
 
-/* VALUE(w, d) is value d of the words w, as a float. With one row of x, a value in byte 1 or 2 of the word is not
- * shifted down, so VALUE is the value times 256 or 256^2. The values of each byte position have a separate sum, which
- * JOINED divides by that factor at the end (exactly, for sums of x up to 1e28). This saves shifts, and no multiply-add
- * has to wait for the one before. With more rows of x, one shift serves several multiply-adds. */
+/* VALUE(w, d) is value d of the words w, as a float. With VW 16 and one row of x, a value in byte 1 or 2 of the word is
+ * not shifted down to byte 0, so VALUE is the value times 256 or 256^2. The values of each byte position have a
+ * separate sum, which JOINED divides by that factor at the end (exactly, for sums of x up to 1e28). This saves shifts,
+ * and four chains of multiply-adds do not wait for each other. With more rows of x, one shift serves several
+ * multiply-adds. */
 #define PART(w, shift, mask) MICA_AS(float, VW, MICA_PASTE(as_int, VW)(((w) >> (WORDS)(shift)) & (WORDS)(mask)))
 #if VW > 1 && ROWS == 1
 #define CHAINS 4

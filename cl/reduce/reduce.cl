@@ -13,8 +13,8 @@
  *           group of GROUP work-items reduces a chunk and combines its partial results in local memory
  *
  *   reduce_rows      for inner = 1; global size (chunks, outer), times GROUP in the first dimension with SHARED 1
- *   reduce_columns   for inner > 1; global size (ceil(inner / VW), chunks, outer). A work-item reduces VW columns of a
- *                    chunk
+ *   reduce_columns   for inner > 1; global size (ceil(inner / VW), chunks, outer), in groups of 32 with SHARED 1. A
+ *                    work-item reduces VW columns of a chunk
  *
  * The order of every sum depends only on sizes and parameters, so results are the same from run to run. */
 #include "common/cast.clh"

@@ -3,7 +3,8 @@
  *
  *   sample             y[m, c, p] = sum over the taps k of weight[k] x[n, c, k], where n is images[m], or m without
  *                      IMAGES
- *   sample_grad_x      dx[n, c, k] = the sum of weight[k] dy[m, c, p] over m and p in ascending order
+ *   sample_grad_x      dx[n, c, k] = the sum of weight[k] dy[m, c, p] over all m of image n and all p, in ascending
+ *                      order
  *   sample_grad_grid   dgrid[m, p, a] = sum over c and k of dy[m, c, p] x[n, c, k] times the derivative of weight[k] by
  *                      coordinate a
  *
@@ -22,7 +23,7 @@
  * If an index in `images` is out of range, the image is all zeros.
  *
  *   X_T     type of x in sample and sample_grad_grid
- *   Y_T     type of all other tensors, f32 or f64
+ *   Y_T     type of grid, y and all gradients, f32 or f64
  *   I_T     type of images, i32 or i64
  *   IMAGES  1: n comes from `images`
  *   DIMS    2 or 3 axes; with 2, D is 1

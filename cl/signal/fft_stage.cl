@@ -4,10 +4,10 @@
  *
  *   y[(j / done) done RADIX + k] = sum_r x[j + r n / RADIX] e^(sign 2 pi i r k / (done RADIX))
  *
- * for j below n / RADIX and k = j % done + q done, q below RADIX. A row of x holds `have` numbers; the others are 0.
- * The first `want` numbers of a row of y are written. Rows are contiguous. To compute sines and cosines, the octant of
- * the angle is found with integers. Within the octant a polynomial (f32) or the built-in functions (f64) give the
- * value; the error of the polynomial is at most an ulp.
+ * for j below n / RADIX and k = j % done + q done, q below RADIX. sign is 1 if `inverse` is set, else -1; nothing is
+ * divided by n. A row of x holds `have` numbers; the others are 0. The first `want` numbers of a row of y are written.
+ * Rows are contiguous. To compute sines and cosines, the octant of the angle is found with integers. Within the octant
+ * a polynomial (f32) or the built-in functions (f64) give the value; the error of the polynomial is at most an ulp.
  *
  *   X_T        type of the real numbers, f32 or f64
  *   RADIX      2, 3, 4 or 5: a work-item computes a butterfly. 0: the radix is an argument, and a work-item computes

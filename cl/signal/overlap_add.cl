@@ -11,7 +11,7 @@
 #include "common/dtype.clh"
 #include "common/group.clh"
 
-/* Adds the elements of frames at a position p of the padded signal. It is in the frames f with p - length < f hop <=
+/* Adds the elements of frames at position p of the padded signal, which is in the frames f with p - length < f hop <=
  * p. */
 #define ADD(position)                                                                                                  \
   do {                                                                                                                 \

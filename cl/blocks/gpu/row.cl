@@ -26,7 +26,8 @@ static inline float mean_of(__local float *lanes, const int id, const float valu
   return lanes[0] / count;
 }
 
-/* (mean, factor) of a row of k elements: its norm is (x - mean) * factor. In an RMS norm the mean is 0. */
+/* (mean, factor) of a row of k elements: its norm, before scale and shift, is (x - mean) * factor. In an RMS norm the
+ * mean is 0. */
 static inline float2 norm_of(__local float *lanes, const int id, __global const float *x, const int k,
                              const float epsilon) {
   float sum = 0, squares = 0, mean = 0;

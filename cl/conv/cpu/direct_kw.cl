@@ -47,8 +47,8 @@ typedef struct tile_source {
 } tile_source;
 
 /* sums[segments SEG][vectors] = the sum over channels c and taps t of w[vector][c][t] x[c][t]; 0 if there are no
- * channels or taps. It adds partial sums of about SUMMED products. A single long sum of K products would have sqrt(K /
- * SUMMED) times the rounding error; for K = 2304, 10 units of the last place instead of 2.8.
+ * channels or taps. It adds partial sums of about SUMMED products. A single long sum of K products would have about
+ * sqrt(K / SUMMED) times the rounding error; for K = 2304, 10 units of the last place instead of 2.8.
  *
  * The function for whole tiles is inlined if NV is above 1, because a call makes filters of 1 x 1 a tenth slower. The
  * other functions are not inlined. */

@@ -41,8 +41,8 @@ VECTOR_FUNCTION inline void scatter(__private vec sum[MR][NV], const int results
     }
 }
 
-/* Writes `total` results to channel k of image n of D, from element `first` of the channel on. With `stream`, aligned
- * cache lines are written with non-temporal stores. */
+/* Writes `total` results to channel k of image n of D, from element `first` of the channel on. With `stream`, if
+ * element `first` begins a cache line, whole cache lines are written with non-temporal stores. */
 APART void finish_row(__local const float *row, const int total, const long n, const long k, const long first,
                       const int stream, EPILOGUE_PARAMS) {
   const bool aligned = stream && (size_t)(D + D_at + n * D_batch + k * D_row + first) % 64 == 0;

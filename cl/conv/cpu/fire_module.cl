@@ -64,7 +64,7 @@ typedef struct extent {
  * SEG. */
 static inline int column_of(const extent a, const int s) { return min(s % a.segments * SEG, a.in2 - SEG); }
 
-/* Computes e of a strip. Its first row, which belongs to the halo, is row `top` of the image. */
+/* Computes e of a strip. Its first row, counted with the halo, is row `top` of the image. */
 APART void squeeze_strip(const extent a, const int C, const int K, const int top, source S, const long S_at, weights w,
                          const float low, const float high, local_floats e, local_floats x, local_floats b,
                          local_floats tile) {

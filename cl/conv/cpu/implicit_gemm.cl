@@ -6,7 +6,8 @@
  * after another, for KB of the KG channels of D. For CB channels at a time, it packs the source elements that a panel
  * reads to local memory as [c][tap][NR], with zeros outside of the source, and multiplies them by packed weights
  * (conv/cpu/pack_weights.cl) in register tiles of MR rows by NV vectors. The sums stay in local memory until all
- * channels are added. If one block has all channels, local memory holds only the sums of one register tile.
+ * channels are added. If one block has all channels and PHASES is 1, local memory holds only the sums of one register
+ * tile.
  *
  * With PHASES 2, two phases are computed together, which differ only in TAPS2, FIRST2 and W. The PHASE_OWN of the
  * second is `second`, and its weights follow those of the first. The phases compute alternate columns of D (AT2 0 and
@@ -202,9 +203,9 @@ static inline void interleave(__local const float *even, __local const float *od
 }
 
 /* STORE_BY finishes W adjacent sums of a row, from `lane` on, and stores them to D: sum `first` of the segment goes to
- * element `at` of channel `channel + i`. STORE_WHILE repeats this while at least W sums are left. With `overlap` the
- * last vector may overlap the one before it. That is not allowed if C is read, which may be D, or with non-temporal
- * stores. */
+ * element `at` of channel `channel + i`. If step is 1, STORE_WHILE repeats this while at least W sums are left. With
+ * `overlap` the last vector may overlap the one before it. That is not allowed if C is read, which may be D, or with
+ * non-temporal stores. */
 #define STORE_BY(store, W) FINISH_BY(store, W, MICA_VLOAD(W, row, lane), n, channel + i, at + (lane - first) * step)
 #define STORE_WHILE(W)                                                                                                 \
   for (; step == 1 && lane < stop && (lane + W <= stop || (overlap && count >= W)); lane += W) {                       \

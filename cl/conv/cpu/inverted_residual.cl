@@ -14,9 +14,9 @@
  * The lanes of a vector are channels in all steps. So the next step can broadcast elements from where they are stored,
  * and only D is transposed.
  *
- * P holds the weights in the order of use (inverted_residual_pack), with zeros in lanes beyond K or M: W1 [K /
- * 16][C][16], B1 [K / 16][16], W2 [K / 16][taps][16], B2 [K / 16][16], W3 [M / 16][K rounded up to 16][16], B3 [M /
- * 16][16].
+ * P holds the weights in the order of use (inverted_residual_pack), with zeros in lanes beyond K or M (K / 16 and M /
+ * 16 are rounded up): W1 [K / 16][C][16], B1 [K / 16][16], W2 [K / 16][taps][16], B2 [K / 16][16], W3 [M / 16][K
+ * rounded up to 16][16], B3 [M / 16][16].
  *
  *   SEG     pixels per segment; a register tile has two segments
  *   NV      vectors in a panel

@@ -18,19 +18,19 @@
 #include "common/transpose.clh"
 #include "conv/fields.clh"
 
-#define AHEAD 8                /* prefetch distance in channels; in a backward pass each channel is on another page */
+#define AHEAD 8                /* prefetch distance in channels; in a backward pass they are often pages apart */
 #define AHEAD_ROW (4 * VW)     /* prefetch distance in elements of a row */
 #define TR (PART <= 4 ? 4 : 8) /* rows that are transposed together */
 
-/* The rows of a part: W points to the first one, `left` elements can be read from there, rows are `row` elements apart,
- * and `rows` of them exist. */
+/* The rows of a part: `left` elements can be read from W on, rows are `row` elements apart, and `rows` of them
+ * exist. */
 #define ROWS_PARAMS source W, const long left, const long row, const int rows
 #define ROWS W, left, row, rows
 
 DEFINE_INTERLEAVE(float16)
 
-/* P[j * MR + i] = element at + offset[j] of row i, for j < length and i < stored; 0 for i >= rows. Offsets are below
- * VW. */
+/* P[j * MR + i] = element at + offset[j] + i * row of W, for j < length and i < stored; 0 for i >= rows. Offsets are
+ * below VW. */
 APART void pack_near(ROWS_PARAMS, const long at, const int length, __private const int offset[VW], const int stored,
                      const int MR, __global float *P) {
   float16 x[TR];
@@ -53,7 +53,7 @@ APART void pack_near(ROWS_PARAMS, const long at, const int length, __private con
       for (int i = 0; i < stored; i++) P[i] = columns[offset[j]][i];
 }
 
-/* P[i] = element `at` of row i, for i < stored; 0 for i >= rows. */
+/* P[i] = element at + i * row of W, for i < stored; 0 for i >= rows. */
 static inline void pack_one(ROWS_PARAMS, const long at, const int stored, __global float *P) {
   if (rows == PART && row == 1)
     UNROLL for (int i = 0; i < PART; i++) P[i] = READ(1, W, at + i);

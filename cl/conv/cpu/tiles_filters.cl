@@ -16,7 +16,7 @@
 #define SIDE 32
 #define UNROLL _Pragma("unroll")
 
-/* to[j * SIDE + i] = element j of filter i, for i < 16 and j < length; 0 for i >= there, filters that do not exist. */
+/* to[j * SIDE + i] = element j of filter i, for i < 16 and j < length; 0 for filters that do not exist (i >= there). */
 static inline void transpose_filters(__global const ushort *W, const long row, const int there, const int length,
                                      __local ushort *to) {
   if (there < 16 || length < 16) {

@@ -1,6 +1,6 @@
 /* conv/cpu/wgrad_tiles.cl: weight gradient of convolutions of bf16 in two dimensions, without groups, on the matrix
- * unit of Intel CPUs (common/cpu/tiles.clh). Sums run over images, 32 per tile, and over pixels. A tap only selects
- * another pixel of x, so any strides, dilation and padding are possible.
+ * unit of Intel CPUs (common/cpu/tiles.clh). Sums run over images, up to 32 per tile, and over pixels. A tap only
+ * selects another pixel of x, so any strides, dilation and padding are possible.
  *
  *   Y    dy as one matrix of filters by images per pixel: Y[pixel][panel of 32 filters], rows of A
  *   X    x as one matrix of images by channels per pixel: X[pixel][panel of 32 channels], columns of B

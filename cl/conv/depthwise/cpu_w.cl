@@ -11,12 +11,13 @@
  * Usually rows are stored in whole vectors, and the next row overwrites the elements that a vector writes beyond its
  * row. In these cases a plane is instead collected in local memory and stored exactly:
  *   - the last planes of a work-item, because nothing would overwrite the surplus;
- *   - if alpha is not 1 or beta is not 0, because elements of C in the surplus are still needed;
+ *   - the first and last planes of S, if a vector would read beyond S;
+ *   - if alpha is not 1, beta is not 0 or operations are fused, because rows are stored with bias and activation only;
  *   - with non-temporal stores, if rows are not whole cache lines.
  *
  * A work-group, which has one work-item, computes PLANES consecutive planes of ALL_PLANES; an image has K planes.
- * STREAM: results are written with non-temporal stores. NDRange: ceil(ALL_PLANES / PLANES), 1, 1; work-group (1, 1, 1).
- * results: OUT1 OUT2 + 16 floats. */
+ * STREAM: results are written with non-temporal stores if LANES is 16 and D is aligned to a cache line. NDRange:
+ * ceil(ALL_PLANES / PLANES), 1, 1; work-group (1, 1, 1). results: OUT1 OUT2 + 16 floats. */
 #ifdef MICA_EPILOGUE /* a fused epilogue may read the old contents of D */
 #define DIRECT 0
 #else

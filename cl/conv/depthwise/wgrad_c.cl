@@ -40,7 +40,7 @@ static inline void pack_planes(source from, const int count, const long next, __
 
 #define EACH_TAP(r, s) UNROLL for (int r = 0; r < FR; r++) UNROLL for (int s = 0; s < FS; s++)
 /* Adds the products of pixel q of a row of dY with the pixels of X that its taps read. `inside` is an expression that
- * must be true if column i of X exists. */
+ * says whether column i of X exists. */
 #define ADD_PIXEL(q, inside)                                                                                           \
   do {                                                                                                                 \
     const float16 yv = MICA_VLOAD(VW, y, (q)*VW);                                                                      \

@@ -3,7 +3,7 @@
  *
  * A work-group of THREADS work-items computes a part of the pixels for one filter. Each work-item keeps one sum per tap
  * in registers, over every THREADS-th pixel. Then the sums are added in local memory, in an order that depends only on
- * sizes. The results are written to P [PARTS][G KG][taps], floats, which matmul/gpu/splitk.cl adds in order.
+ * sizes. The results are written to P [PARTS][G KG][taps] of ACC_T, which matmul/gpu/splitk.cl adds in order.
  *
  * A part has PIXELS pixels. NDRange: THREADS * G KG * PARTS; work-group (THREADS).
  *

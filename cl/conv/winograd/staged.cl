@@ -20,9 +20,9 @@
  *   TOP, LEFT   the first row and column of tile 0 in S
  *   V_GROUPS    the number of work-groups that compute V; the work-groups after them compute U
  *
- * In stages 0 to 2 a work-item computes all points of one tile of one channel, or of one filter and channel. In stage 3
- * it adds the parts into which the depth of the products was divided: work-item (i, s) of a group of LANES x EDGE adds
- * column s of the points of filter i.
+ * In stages 0 and 1 a work-item computes all points of one tile of one channel, or of one filter and channel, in stage
+ * 2 all pixels of one tile of one channel. In stage 3 it adds the parts into which the depth of the products was
+ * divided: work-item (i, s) of a group of LANES x EDGE adds column s of the points of filter i.
  *
  *   NDRange of stage 0   one dimension: ceil(PITCH / 64) work-groups per c, then ceil(CG / 64) work-groups per k
  *   NDRange of stage 1   one dimension: ceil(PITCH / 64) work-groups per c, then ceil(PITCH / 64) work-groups per k

@@ -6,7 +6,8 @@
  * Each row of x has `share` ids of experts. A pair p is a row and one of its ids. x is (rows, k) f32, w (experts, n,
  * k), y (pairs, n) f32. Only the matrices of experts in ids are read. A sum has 16 lanes, as in blocks/cpu/row.cl.
  *
- *   WR   rows of w that are read at a time
+ *   WR     rows of w that are read at a time
+ *   span   rows of w per group
  *
  * Groups of one work-item, ceil(n / span) x pairs. */
 #define BLOCK_WIDTH 16

@@ -3,9 +3,9 @@
  *   D = act(alpha op(A) op(B) + beta C + bias)       see common/epilogue.clh
  *
  * B is packed in panels of 32 columns (matmul/cpu/amx_pack.clh). A column has `steps` words of 4 bytes. A tile takes a
- * chunk, `words` of them. Matrix z of the batch begins at word z * B_batch. A is packed in the same way, or is read
- * where it is. Word w of chunk c of row i of panel p of A is this many words after element A_at (an element has A_size
- * bytes):
+ * chunk, `words` of them. Matrix z of the batch begins at word B_at + z * B_batch. A is packed in the same way, or is
+ * read where it is. Word w of chunk c of row i of panel p of A is this many words after element A_at (an element has
+ * A_size bytes):
  *
  *   z * A_batch + p * A_panel + c * A_chunk + i * A_row + w
  *

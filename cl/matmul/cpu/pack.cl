@@ -6,8 +6,9 @@
  *
  * for i < width and p * width + i < outer. The outer index is the row of A or the column of B. X and P do not overlap.
  *
- *   NV 0     panels of any width. Row k of a panel has `pitch` elements; those after the last row of A or column of B
- *            are 0. NDRange: one dimension of at least batches * panels * K work-items, with any work-group size
+ *   NV 0     panels of any width. Row k of a panel has `pitch` elements; those from `width` on, or after the last row
+ *            of A or column of B, are 0. NDRange: one dimension of at least batches * panels * K work-items, with any
+ *            work-group size
  *   NV > 0   for the CPU class: width and pitch are NV vectors of VW elements. Elements beyond the last row of A or
  *            column of B are undefined. A work-group, which has one work-item, packs KB steps of K of a panel. NDRange:
  *            ceil(K / KB), panels, batches; work-group (1, 1, 1) */

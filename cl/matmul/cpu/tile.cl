@@ -3,7 +3,8 @@
  * A work-group, which has one work-item, computes MC rows by NC columns of D, in register tiles of MR rows by NV
  * vectors of VW columns. At each k, NV vectors of B and MR broadcast elements of A give MR * NV multiply-adds. K is
  * divided twice: into blocks of KA, so that MC x KA elements of A stay in the second level cache, and these into blocks
- * of KC, so that KC x NR elements of B stay in the first level cache. Between blocks of K the sums are stored in P.
+ * of KC, so that KC x NR elements of B stay in the first level cache. Between blocks of K the sums are stored in P, or
+ * in D (EPILOGUE 1 and 2).
  *
  * A_FORM and B_FORM say how an operand gets to the registers:
  *   1 ROWS       read where it is. A must be adjacent along k (A_col is 1), B along columns (B_col is 1, N >= VW)
@@ -77,7 +78,7 @@
 #include "matmul/cpu/micro.clh"
 
 /* Stores W adjacent columns. Before the last block of K the sums are written to P; after the last block they are
- * finished with the epilogue and written to D. */
+ * finished with the epilogue and written to D. With EPILOGUE 1 all sums are written to D. */
 #if EPILOGUE == 1
 #define STORE_SUMS(W, x, row, col)                                                                                     \
   do {                                                                                                                 \

@@ -36,8 +36,8 @@ DEFINE_PACKED_FIELDS(FIELDS);
 #endif
 #define AS_FLOATS(bytes) (convert_float16((bytes) ^ (uchar16)(mask)) - zero)
 
-/* to[c] = pixel c STEP + first of a line of `width` pixels, for c < wide; 0 outside of the line. `left` bytes may be
- * read from `line` on. Elements of `to` from `wide` on may be overwritten. */
+/* to[c] = pixel c STEP + first of a line of `width` pixels, minus `zero`, for c < wide; 0 outside of the line. `left`
+ * bytes may be read from `line` on. Elements of `to` from `wide` on may be overwritten. */
 INLINE void stage_line(__local float *to, const int wide, __global const uchar *line, const long left, const int width,
                        const int first, const int sw, const uchar mask, const float zero) {
   const int begin = min(wide, first < 0 ? (STEP - 1 - first) / STEP : 0);

@@ -1,6 +1,6 @@
 /* quant/cpu/winograd.cl: convolutions of bytes by filters of 3 x 3 with stride 1, as Winograd's F(2 x 2, 3 x 3), for
- * CPUs with AVX2. A tile of 2 x 2 results takes 16 products per channel instead of 36, and vpmaddwd multiplies pairs of
- * shorts as fast as vpmaddubsw and vpmaddwd together multiply bytes by four.
+ * CPUs with AVX2. A tile of 2 x 2 results takes 16 products per channel instead of 36, and vpmaddwd makes as many
+ * products per instruction, two per lane, as vpmaddubsw and vpmaddwd together, which make four products of bytes.
  *
  *   4 y = A' [U V] A, where A' has the rows (1 1 1 0), (0 1 -1 -1), and U V are products of elements, summed over
  *         channels. All is done in whole numbers, so y is exact as long as 4 y fits an int
@@ -10,7 +10,7 @@
  *   B    images, transformed (quant/cpu/winograd_image.cl)
  *
  *   MICA_HAS_VPMADDWD    1: the instruction, on vectors of 32 bytes. 0: an emulation, for checks
- *   MR, NR               filters of a panel; pixels of a vector of tiles: two lines of 32
+ *   MR, NR               filters of a panel; pixels of a group's tiles: two lines of 32
  *   tiles, across        tiles of an image, and of one of its lines
  *   p, q                 lines of a result, and their pixels
  *   columns_are_offset   B's zero point is not known to be 0; row_sums are then the sums of filters
@@ -66,8 +66,8 @@ static inline void multiply(__global const uint *a, __global const uint *b, cons
              1, to);                                                                                                   \
   }
 
-/* sums = the results of a filter for the group's tiles: a line of 32 pixels, then the line below. products: of the
- * filter, for each position. */
+/* sums = the results of a filter for the group's tiles: a line of 32 pixels, then the line below. `products` are those
+ * of a panel's filters, for each position. */
 static inline void finish_tiles(__private const int (*products)[MR][TILES], const int filter, __private int *sums) {
   int16 upper[4], lower[4];
   UNROLL for (int s = 0; s < 4; s++) {

@@ -5,7 +5,8 @@
  * A step is 16 words of k of both operands. Their tiles are lying (common/mma/tile.clh): a row has the words of one k,
  * in pieces of four. It works only on units that read lying operands word by word (MMA_UNIT 0 and 1).
  *
- *   ALIGNED 1   for every tap, four adjacent columns begin at a multiple of 16 bytes, so they are copied as one piece
+ *   ALIGNED 1   there is one tap, and groups of four columns begin at multiples of 16 bytes, so they are copied as one
+ *               piece
  *
  * NDRange (THREADS * tiles of columns, panels, batches), work-group (THREADS, 1, 1). */
 #define MMA_T i8

@@ -11,7 +11,8 @@
  *   dhidden, as dsums         with GRU: the gradients of r h + b
  *   dh0, dc0 [D][B][H]        the gradients of the first states
  *   dpeepholes [D][B][3][H]   the gradients of the peepholes; the host sums them over B
- * lengths, before, cells, peepholes, dy, dh, dc and results may be null.
+ * lengths, dy, dh, dc and results may be null. So may `before` without a GRU, cells without an LSTM, and peepholes (as
+ * in rnn/cpu/forward.cl) without PEEPHOLES.
  *
  * NDRange: blocks of `rows` sequences (a multiple of MR), directions from first_direction on; work-groups have one
  * work-item. `state` has [PLANES][rows][pitch] numbers per work-item: dh, dc, the gradients of the three peepholes, and
@@ -51,7 +52,8 @@ INLINE void give(__private const layer *l, const V input, const V hidden, const 
   if (KIND == GRU) keep(l, hidden, l->dhidden, l->dhidden_at, r->row[i], k, u);
 }
 
-/* Computes the gradients of the gates for VW units of sequence i. They are 0 after the sequence's end. */
+/* Computes the gradients of the gates for VW units of sequence i. They are 0 after the sequence's end. Also updates dh,
+ * dc and the gradients of the peepholes in the state. */
 INLINE void gates(__private const layer *l, const functions f, __private const rows *r, const int i, const int row,
                   const int u) {
   const long at = (long)row * l->pitch + u;

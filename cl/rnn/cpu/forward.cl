@@ -10,8 +10,8 @@
  *   sums [row][D][SUMS][H], before [row][D][H], cells [row][D][H]
  *                            for the gradient: the numbers of cell.clh; h before the step; and c before the step, or
  *                            with GRU_BEFORE r h
- * lengths, h0, c0, sums, before, cells, y, h and c may be null. y, sums, before and cells are 0 after a sequence's
- * length.
+ * lengths, h0, c0, sums, before, cells, y, h and c may be null, and without PEEPHOLES peepholes, too. y, sums, before
+ * and cells are 0 after a sequence's length.
  *
  * NDRange: blocks of `rows` sequences (a multiple of MR), directions from first_direction on; work-groups have one
  * work-item. Direction d runs backwards if bit d of `reverse` is set. A step multiplies x and h by one packed matrix, a

@@ -3,7 +3,8 @@
  *
  *   rnn_pack_forward     packs w (D, GATES H, I) and r (D, GATES H, H) to weights [D][slice][I + H][COLUMNS][VW].
  *                        Column v holds VW units, from unit v % PER_GATE * VW of the slice on, of gate v / PER_GATE. It
- *                        also packs b (D, 2 GATES H), which may be null, to biases [D][slice][SUMS PER_GATE][VW]
+ *                        also packs b (D, 2 GATES H) to biases [D][slice][SUMS PER_GATE][VW]: the sum of both biases of
+ *                        a gate, but with GRU those of n one by one. If b is null they are 0
  *   rnn_pack_backward    packs r to weights [D][slice][GATES H][BACK_VECTORS][VW]
  *
  * NDRange: slices, directions; work-groups have one work-item. */

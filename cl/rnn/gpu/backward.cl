@@ -4,8 +4,9 @@
  * numbers of type S, is [2][D][B][GATES][H], the gradients that are multiplied by r, for even and for odd steps; then
  * [5][D][B][H]: dh, dc, and the gradients of the three peepholes.
  *
- * Groups and launches are as in rnn/gpu/forward.cl. A stage begins with the product of r with the gradients of the next
- * step in time. After T PHASES stages one more computes the gradients of h0, c0 and the peepholes. */
+ * Groups and launches are as in rnn/gpu/forward.cl. A stage begins with the product of r with the gradients of the
+ * gates of the next step. The second stage of a step, with GRU_BEFORE, begins with the product of r with the gradients
+ * of gate n of the same step. After T PHASES stages one more computes the gradients of h0, c0 and the peepholes. */
 #include "rnn/gpu/steps.clh"
 
 typedef struct layer {
@@ -57,8 +58,8 @@ INLINE void reset_gate(__private const layer *l, const functions f, __private co
 }
 #endif
 
-/* Finishes a step for a unit. `product` is the part of dh that comes through r from the gates of the next step in time.
- * `first` is true at the last step, which has no next step. With p->s < 0 it writes the gradients of h0, c0 and the
+/* Finishes a step for a unit. `product` is the part of dh that comes through r from the gates of the next step. `first`
+ * is true at the last step, which has no next step. With p->s < 0 it writes the gradients of h0, c0 and the
  * peepholes. */
 INLINE void finish(__private const layer *l, const functions f, __private const position *p, const S product,
                    const int first) {
@@ -178,7 +179,7 @@ RNN_KERNEL rnn_backward_gpu(source r, const long r_at, lengths_t lengths, const 
     const int s = T - 1 - q / PHASES, phase = q % PHASES;
     l.now = gates + (s & 1) * plane * GATES;
     /* The stage multiplies r by rows from .. to - 1 of the gradients of gates in `other`. In the second phase of
-     * GRU_BEFORE these are gate n of this step, otherwise the gates of the next step in time. */
+     * GRU_BEFORE these are gate n of this step, otherwise the gates of the next step. */
     const int from = phase ? 2 * H : 0, to = phase ? 3 * H : s == T - 1 ? 0 : (KIND == GRU_BEFORE ? 2 : GATES) * H;
     __global const S *const other = phase ? l.now : gates + ((s + 1) & 1) * plane * GATES;
     for (int block = get_group_id(0) * UNITS; block < H; block += get_num_groups(0) * UNITS) {

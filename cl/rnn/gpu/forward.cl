@@ -11,7 +11,7 @@
  *
  * Groups of ITEMS work-items: blocks of units, blocks of ROWS sequences, directions from first_direction on. A launch
  * computes `stages` stages from `stage` on; a step has PHASES stages. If a launch computes several stages, there must
- * be only one block of units per block of sequences. */
+ * be only one group in the first dimension, which then computes all units. */
 #include "rnn/gpu/steps.clh"
 
 typedef struct layer {

@@ -1,9 +1,9 @@
 /* sort/gpu/radix.cl: sort/cpu/radix.cl for GPUs. A pass sorts by 4 bits of the keys, with one group per block of GROUP
  * * EACH elements.
  *
- * The arrays are those of sort/cpu/radix.cl, with 16 digits. A work-item takes EACH adjacent elements and counts their
- * digits in local memory. An exclusive scan of these counters, in the order of digits and then of work-items, gives the
- * rank of each element in its block.
+ * The arrays are those of sort/cpu/radix.cl, with 16 digits. In the scatter a work-item takes EACH adjacent elements
+ * and counts their digits in local memory. An exclusive scan of these counters, in the order of digits and then of
+ * work-items, gives the rank of a work-item's first element of each digit in the sorted block.
  *
  *   KEY_BYTES   4 or 8
  *   GROUP       work-items of a group
