@@ -35,8 +35,8 @@ typedef struct mica_adapter_config {
   double dropout; /* probability of setting an element of x to 0; only in networks that are built for training */
   bool rslora;    /* scale = alpha / sqrt(rank) (Kalajdzievski 2023) */
   /* Layers to adapt, separated by commas: full names, last parts of names, or patterns with * and ?: "q_proj,v_proj",
-   * "layers.0.*". "o_proj" also means "out_proj". NULL, "all" and "all-linear": all dense layers except "head", the
-   * output layer, and "*.head". */
+   * "layers.0.*". "o_proj" also means "out_proj". NULL, "all" and "all-linear": all dense layers except the output
+   * layer, "head" or "*.head". */
   const char *targets;
 } mica_adapter_config;
 
@@ -47,8 +47,8 @@ MICA_API MICA_CHECKED mica_status mica_adapter_create(const mica_adapter_config 
 /* Destroys an adapter. Networks that are already built with it stay valid. NULL is a no-op. */
 MICA_API void mica_adapter_destroy(mica_adapter *adapter);
 
-/* Returns the configuration with defaults filled in. The adapter owns `targets`. If it is NULL, the adapter has the
- * layers of mica_adapter_add if there are any, otherwise it adapts all dense layers except "head". */
+/* Returns the configuration with defaults filled in. The adapter owns `targets`; NULL stands for all dense layers
+ * except the output layer. After mica_adapter_add, `targets` no longer counts. */
 MICA_API const mica_adapter_config *mica_adapter_describe(const mica_adapter *adapter);
 
 /* An adapted layer. */
@@ -60,12 +60,13 @@ typedef struct mica_adapter_layer {
   const float *a, *b; /* (rank, inputs) and (outputs, rank); NULL: not yet read from a session or a file */
 } mica_adapter_layer;
 
-/* Number of layers, and layer number `index`; NULL if index is too large. Valid until the adapter changes. */
+/* Number of layers, and layer number `index`, from 0; NULL if index is too large. The pointer is valid until the
+ * adapter changes. */
 MICA_API size_t mica_adapter_count(const mica_adapter *adapter);
 MICA_API const mica_adapter_layer *mica_adapter_at(const mica_adapter *adapter, size_t index);
 /* Adds a copy of a layer with its values, for example from a file. After the first call the adapter ignores `targets`,
- * and networks no longer add layers to it. MICA_E_INVALID: name, a or b is NULL; the rank is not 1 to 1,024; inputs or
- * outputs are not 1 to 2^30; scale is not finite; or the adapter already has the layer. */
+ * and networks no longer add layers to it. MICA_E_INVALID: adapter, layer, name, a or b is NULL; the rank is not 1 to
+ * 1,024; inputs or outputs are not 1 to 2^30; scale is not finite; or the adapter already has the layer. */
 MICA_API MICA_CHECKED mica_status mica_adapter_add(mica_adapter *adapter, const mica_adapter_layer *layer);
 
 /* The hook for networks (mica_nn_config.hook); hook_user is the adapter. It reports errors in the graph.
@@ -75,17 +76,19 @@ MICA_API mica_value mica_adapter_hook(void *adapter, mica_nn *nn, mica_nn_point 
                                       mica_value value);
 
 /* Freezes all weights of a network except the adapter's. Call it after the network is built and before mica_optimize.
- * MICA_E_NOT_FOUND: a target, or a layer of mica_adapter_add, matched no layer (the message names it), or the network
- * has no dense layer to adapt. */
+ * MICA_E_NOT_FOUND: a target or a layer of the adapter matched no adapted layer of the network (the message names it),
+ * or no layer is adapted. */
 MICA_API MICA_CHECKED mica_status mica_adapter_freeze_base(const mica_adapter *adapter, mica_nn *nn);
 /* True for parameters that an adapter adds to a network, by their name. */
 MICA_API bool mica_adapter_is_parameter(const char *own_name);
 
-/* Uploads values of the adapter into a session made from nn's graph; layers without values keep theirs. Blocks.
- * MICA_E_NOT_FOUND: the session lacks a layer of the adapter. MICA_E_SHAPE: its layer has other sizes. */
+/* Uploads values of the adapter into a session made from nn's graph. If the adapter has no values for a layer, the
+ * session keeps its own. Blocks. MICA_E_NOT_FOUND: the session lacks one of the layers. MICA_E_SHAPE: the layer has
+ * other sizes in the session. */
 MICA_API MICA_CHECKED mica_status mica_adapter_write_to(const mica_adapter *adapter, const mica_nn *nn,
                                                         mica_session *session);
-/* Downloads the adapter's values from a session. Blocks. It fails in the same cases as mica_adapter_write_to. */
+/* Downloads the values of all layers of the adapter from a session. Blocks. It fails in the same cases as
+ * mica_adapter_write_to. */
 MICA_API MICA_CHECKED mica_status mica_adapter_read_from(mica_adapter *adapter, const mica_nn *nn,
                                                          mica_session *session);
 

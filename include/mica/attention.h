@@ -1,4 +1,5 @@
-/* mica/attention.h: scaled dot-product attention in graphs. Forward and backward need memory linear in the length.
+/* mica/attention.h: scaled dot-product attention in graphs. Forward and backward need memory linear in the length,
+ * except for the gradient of a mask.
  *
  * Letters: B sequences, H heads of queries, G heads of keys and values, Tq queries, Tk keys, D size of a head, E size
  * of a value. H must be a multiple of G. G = H is multi-head attention, G = 1 multi-query, others grouped-query.
@@ -49,15 +50,16 @@ typedef struct mica_attention_config {
 } mica_attention_config;
 
 /* y (B, H, Tq, E) from q (B, H, Tq, D), k (B, G, Tk, D) and v (B, G, Tk, E). All have one dtype: f32, f16, bf16 or f64;
- * sums are in f32 (f64 for f64). B, H, Tq and Tk may be dynamic. config may be NULL.
+ * sums are in f32 (f64 for f64). B, Tq and Tk may be dynamic. config may be NULL.
  *
  * Operands may be views with any strides, so transposes before them need no copy. y is stored as (B, Tq, H, E) and
- * returned as a view: a transpose to (B, Tq, H, E) and a reshape to (B, Tq, H E) need no copy. The same holds for
- * gradients.
+ * returned as a view: a transpose to (B, Tq, H, E) and a reshape to (B, Tq, H E) need no copy. The same holds for the
+ * gradients of q, k and v.
  *
  * Differentiable once, in q, k, v, sinks and an additive mask; a second gradient is an error that names attention_grad.
- * The backward pass recomputes the scores from one number kept per query. A mask with a gradient needs B H Tq Tk
- * further elements; all other memory is linear in Tq and Tk. The same seed gives the same bits. */
+ * The backward pass recomputes the softmax; the forward pass keeps one number per head and query for it. A mask with a
+ * gradient needs B H Tq Tk further elements; all other memory is linear in Tq and Tk. The same seed gives the same
+ * bits. */
 MICA_API mica_value mica_attention(mica_value q, mica_value k, mica_value v, const mica_attention_config *config);
 
 MICA_END_DECLS

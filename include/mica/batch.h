@@ -20,14 +20,15 @@ typedef struct mica_batch {
   mica_tensor *targets; /* (N) i32 classes; or float: (N, classes) probabilities, or (N) or (N, ...) numbers */
   int64_t count;        /* N; 0 at the end of an epoch, when the tensors are NULL */
   double waited;        /* seconds that the call waited for a batch, not counting the time to queue work */
-  /* All tensors by name, in the order of the source's columns, including inputs and targets. Trainers read only these.
+  /* All tensors by name, in the order of the source's columns, including inputs and targets. Trainers take tensors only
+   * from this list.
    */
   const mica_feed *tensors;
   size_t tensor_count;
 } mica_batch;
 
 /* A source of batches, epoch after epoch. Before a trainer calls next or seek, it clears mica_error_status and
- * mica_error_message. In the call they report only failures of that call. */
+ * mica_error_message. During the call, both report only failures of that call. */
 typedef struct mica_batch_source {
   void *user;
   /* Batches and samples per epoch. All batches have the same N, except for a smaller last one. */

@@ -54,15 +54,15 @@ MICA_API MICA_CHECKED mica_status mica_block_dequantize(mica_block type, const v
  * importance; types with 32 elements then follow GGUF's own formulas, bit for bit.
  *
  * MICA_E_INVALID: as in mica_block_dequantize; an element or importance is not finite; an importance is negative; or a
- * block's scale exceeds the largest f16 (elements of about 5e5 in Q4_0, 8e6 in Q8_0). The content of blocks is
- * undefined then. */
+ * block's scale or minimum exceeds the largest f16 (elements of about 5e5 in Q4_0, 8e6 in Q8_0). After a failure the
+ * content of blocks is undefined. */
 MICA_API MICA_CHECKED mica_status mica_block_quantize(mica_block type, const float *x, int64_t count,
                                                       const float *importance, void *blocks);
 
 /* Builder: converts blocks to F32, F16 or BF16: blocks (.., bytes) U8 -> (.., columns), for any rank above 0. columns
- * is a multiple of mica_block_elements; bytes is the size of their blocks. The f32 result equals mica_block_dequantize,
- * bit for bit, except that devices without subnormal numbers may give 0 for them. No gradient. MICA_E_DTYPE,
- * MICA_E_SHAPE, MICA_E_INVALID. */
+ * is a multiple of mica_block_elements; bytes is the size of a row's blocks. The f32 result equals
+ * mica_block_dequantize, bit for bit, except that devices without subnormal numbers may give 0 for them. No gradient.
+ * MICA_E_DTYPE, MICA_E_SHAPE, MICA_E_INVALID. */
 MICA_API mica_value mica_unblock(mica_value blocks, mica_block type, int64_t columns, mica_dtype dtype);
 
 /* Builder: embedding from a table in blocks: blocks (n, bytes) U8, ids I32 or I64 of any shape -> (ids' shape,

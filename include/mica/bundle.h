@@ -3,11 +3,12 @@
  *   mica_bundle_write(engine, "phone.bundle");                        on a machine with a compiler, after the work
  *   config.bundle = "phone.bundle"; mica_engine_create(&config, &e);  on one without
  *
- * With the environment variable MICA_BUNDLE_OUT=FILE every engine writes its bundle when it is destroyed, so that any
- * program can make one unchanged.
+ * With the environment variable MICA_BUNDLE_OUT=FILE every engine, except on the null device, writes its bundle when it
+ * is destroyed. So any program can make one unchanged.
  *
  * A bundle is for one version of Mica, one device and one version of its driver. Engines refuse a bundle if one of the
- * three differs. It holds machine code, so use a bundle only if you would run a program from its author.
+ * three differs; only the null device ignores bundles. A bundle holds machine code, so use it only if you would run a
+ * program from its author.
  *
  * Threads: as in mica/device.h. */
 #ifndef MICA_BUNDLE_H
@@ -21,9 +22,9 @@ MICA_BEGIN_DECLS
 
 /* Writes the kernels that this engine has run to a file, with what Mica measured of the device. The engine needs a
  * cache directory. All its work must be finished. If `path` is a bundle for this device, its other kernels stay in it,
- * so that several programs can add theirs. MICA_E_STATE: no cache directory, or a kernel is no longer in it; no kernel
- * has run; the null device; or `path` is a bundle for another device, driver or version, or one that other users can
- * write. MICA_E_FORMAT: `path` is a file but not a bundle, or damaged. */
+ * so that several programs can add theirs. MICA_E_STATE: no cache directory; a kernel is in neither the directory nor
+ * the engine's own bundle; no kernel has run; the null device; or `path` is a bundle for another device, driver or
+ * version, or one that other users can write. MICA_E_FORMAT: `path` is a file but not a bundle, or damaged. */
 MICA_API MICA_CHECKED mica_status mica_bundle_write(mica_engine *engine, const char *path);
 
 typedef struct mica_bundle_info {

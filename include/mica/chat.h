@@ -37,7 +37,8 @@ typedef struct mica_decoder_config {
   bool no_prefix; /* read prompts whole, even if a slot already holds the beginning */
   /* adapter of the model (mica_foundation_adapter_open), for all requests; only needed during the call. NULL: none */
   mica_adapter *adapter;
-  /* decoder of the same engine and model whose matrices this one shares; only needed during the call. NULL: none */
+  /* decoder of the same engine and model whose matrices this one shares, if that decoder shares none itself; only
+   * needed during the call. NULL: none */
   const mica_decoder *weights_of;
 } mica_decoder_config;
 
@@ -112,10 +113,10 @@ typedef struct mica_request {
  * ignore_end is set with a schema, or there are stops or a schema but no tokenizer. MICA_E_STATE: too many requests
  * wait. It can also fail as mica_sampler_create and mica_grammar_create_schema do. Any thread may call it. */
 MICA_API MICA_CHECKED mica_status mica_decoder_add(mica_decoder *decoder, const mica_request *request, int64_t *id);
-/* Does one step: reads one part of one prompt, the one that has waited longest, and then generates one token for each
- * request whose prompt has been read. *busy (may be NULL) receives true if work is left. A failure of a single request
- * is reported only by its event. Other failures are returned, and end all requests that have a slot; requests that wait
- * for a slot stay. Blocks. */
+/* Does one step. First it reads one part of the oldest prompt that is not complete; the last part also yields the first
+ * token. Then it generates one token for each request whose prompt has been read. *busy (may be NULL) receives true if
+ * work is left. A failure of a single request is reported only by its event. Other failures are returned, and end all
+ * requests that have a slot; requests that wait for a slot stay. Blocks. */
 MICA_API MICA_CHECKED mica_status mica_decoder_step(mica_decoder *decoder, bool *busy);
 /* Ends a request at the next step, or, if it waits for a slot, in the step that gives it one. Does nothing if the
  * request is unknown or done. Any thread may call it. */
@@ -134,17 +135,17 @@ typedef struct mica_chat_config {
   const mica_sampler_config *sampling; /* for each answer; must outlive the chat. NULL: its defaults */
 } mica_chat_config;
 
-/* Creates a conversation that has only the system message; config may be NULL. MICA_E_NOT_FOUND: the model has no
- * template, or no tokenizer. The decoder must outlive it. */
+/* Creates a conversation that has only the system message, if there is one; config may be NULL. The decoder must
+ * outlive the chat. MICA_E_NOT_FOUND: the model has no tokenizer, or neither config nor the model has a template. */
 MICA_API MICA_CHECKED mica_status mica_chat_create(mica_decoder *decoder, const mica_chat_config *config,
                                                    mica_chat **chat);
 /* NULL is a no-op. */
 MICA_API void mica_chat_destroy(mica_chat *chat);
 /* Appends the user's message, and steps the decoder until the answer is complete. Its events go to `event` (may be
  * NULL). The answer becomes a message, even if it was cancelled. If the conversation exceeds the context, the oldest
- * messages after the system message are left out of the prompt. *finish (may be NULL) says why the answer ended.
- * MICA_E_INVALID: the text alone does not fit, or the model's answer failed (MICA_FINISH_ERROR). After any failure the
- * chat does not have the user's message. */
+ * messages after the system message are left out of the prompt, two at a time. *finish (may be NULL) says why the
+ * answer ended. MICA_E_INVALID: the text alone does not fit, or the model's answer failed (MICA_FINISH_ERROR). After
+ * any failure the chat does not have the user's message. */
 MICA_API MICA_CHECKED mica_status mica_chat_send(mica_chat *chat, const char *text, mica_decoder_fn *event, void *user,
                                                  mica_finish *finish);
 /* Cancels the answer that is being written; a later mica_chat_send is not affected. Any thread and any signal handler

@@ -95,8 +95,9 @@ typedef struct mica_text_span {
 } mica_text_span;
 
 /* Writes the text of a conversation. The caller frees *text with mica_free; a NUL follows its bytes. options and bytes
- * may be NULL. If a message has a member "reasoning_content", "thinking" or "reasoning", the template sees its value as
- * both "reasoning_content" and "thinking".
+ * may be NULL. A message's reasoning is the first of its members "reasoning_content", "thinking" and "reasoning" that
+ * is not null. The template sees it as "reasoning_content", and as "thinking" unless the message has a member of this
+ * name.
  *
  * MICA_E_INVALID: the template called raise_exception (the message is the template's, for example that roles must
  * alternate), an option is not JSON, or a variable has no name, no value or a text that is not UTF-8. MICA_E_FORMAT:

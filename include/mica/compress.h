@@ -34,15 +34,16 @@ MICA_BEGIN_DECLS
 
 /* --- calibration --- */
 
-/* Measures the inputs of layers over runs of the float network. For each layer with a weight it keeps a histogram of
- * the input and the mean of each input channel. If only a batch norm reads the layer's result, it also notes which. */
+/* Measures the inputs of layers over runs of the float network. For each layer with a weight, except embeddings, it
+ * keeps a histogram of the input and the mean of each input channel. If only a batch norm reads the layer's result, it
+ * also notes which. */
 typedef struct mica_calibration mica_calibration;
 
 /* name, text: how to choose a range from a histogram.
  *
  *   mse         least squared error from rounding and clipping
  *   minmax      all values seen
- *   percentile  all values but a share at each end
+ *   percentile  all values but a small share at each end
  *   entropy     least divergence of the quantised from the measured distribution (Migacz 2017) */
 #define MICA_CALIBRATION_METHOD_LIST(X)                                                                                \
   X(MSE, "mse")                                                                                                        \
@@ -91,10 +92,10 @@ typedef struct mica_calibration_layer {
 /* Layers with a weight, in the order in which the network built them. NULL after the last one, and before
  * mica_calibration_values. */
 MICA_API const mica_calibration_layer *mica_calibration_layer_at(const mica_calibration *calibration, size_t index);
-/* Chooses the range of a layer's input for 2^bits steps (2 to 8 bits) with the given method. The range includes 0.
- * *decibel (may be NULL) receives the expected signal-to-noise ratio. percentile: share of values to keep; 0: 0.9999.
- * MICA_E_INVALID: the layer has no input (embeddings). MICA_E_STATE: no values were seen. MICA_E_NUMERIC: a value seen
- * was not finite. */
+/* Chooses the range of a layer's input for integers of 2 to 8 bits with the given method. The range includes 0.
+ * *decibel (may be NULL) receives the expected signal-to-noise ratio. percentile: at most the share 1 - percentile of
+ * all values is clipped at each end; 0: 0.9999. MICA_E_INVALID: an argument is out of range, or the layer has no input
+ * (embeddings). MICA_E_STATE: no values were seen. MICA_E_NUMERIC: a value seen was not finite, or all were 0. */
 MICA_API MICA_CHECKED mica_status mica_calibration_range(const mica_calibration *calibration, size_t layer,
                                                          mica_calibration_method method, double percentile,
                                                          int32_t bits, double *low, double *high, double *decibel);
@@ -106,8 +107,8 @@ typedef struct mica_quantize_settings {
   bool weights_only; /* inputs of layers stay float */
   mica_calibration_method method;
   double percentile; /* see mica_calibration_range */
-  /* With weights_only: number of inputs of a dense layer that share a scale: 32, 64 or 128, if it divides the layer's
-   * inputs. 0: one scale for all at 8 bits, 32 at 4 bits. */
+  /* With weights_only: number of inputs of a dense layer that share a scale: 32, 64 or 128. 0: one scale for all at 8
+   * bits, 32 at 4 bits. If the number does not divide the layer's inputs, they share one scale. */
   int64_t group;
   bool no_correction; /* do not correct biases for the mean error of rounded weights */
   const char *keep;   /* pattern of layers that stay float, such as "head.*"; NULL: no layer */
@@ -117,31 +118,33 @@ typedef struct mica_quantize_settings {
  * NULL) receives a section with a table of layers. For a layer L the file holds:
  *
  *   L.weight_q        8 bits: I8 in -127 to 127; 4 bits: U8 (outputs, row / 2), two in a byte as in mica/quant.h
- *   L.weight_scale    one per output, or (outputs, groups); BF16, or F32 if learned
- *   L.input_scale     scalar; missing if inputs stay float
- *   L.input_zero      scalar, U8; missing if inputs stay float
+ *   L.weight_scale    one per output, or (outputs, groups); BF16, or F32 if BF16 is not exact (learned scales)
+ *   L.input_scale     scalar; missing if inputs stay float, or if another layer's is used
+ *   L.input_zero      scalar, U8; missing if L.input_scale is
  *
  * A row is all weights of one output. Layers that read the same input share the scale and zero of the first of these
  * layers, whose name is in the file's metadata, unless steps are learned. The factors of a batch norm after a layer are
  * folded into its weight and L.bias.
  *
- * With 4 bits, some layers keep 8 bits: embeddings, layers with rows of odd length and, if there are more than two
- * layers, the first and the last. Transposed convolutions and embeddings only have their weights quantised. All other
- * tensors are copied. Learned steps (mica_quantizer_create) are used if the file has them.
+ * With 4 bits, some layers keep 8 bits: embeddings, transposed convolutions, layers with rows of odd length and, unless
+ * weights_only is set, the first and the last of more than two layers. Embeddings, transposed convolutions and
+ * convolutions in three dimensions only have their weights quantised. All other tensors are copied. Learned steps
+ * (mica_quantizer_create) are used if the file has them.
  *
- * MICA_E_STATE: the file is quantised already, or inputs need ranges and no run was noted. MICA_E_INVALID: bits or
- * group has a value not listed above, or no layer remains to quantise. MICA_E_NOT_FOUND: `keep` matches no layer.
- * MICA_E_NUMERIC: the range of a layer is 0 or not finite; the message names the layer. MICA_E_FORMAT: the file belongs
- * to another network. */
+ * MICA_E_STATE: the file is quantised already, or inputs need ranges and no run was noted. MICA_E_INVALID: a setting is
+ * out of range, group is set without weights_only, or no layer remains to quantise. MICA_E_NOT_FOUND: `keep` matches no
+ * layer. MICA_E_NUMERIC: a weight is not finite, or the range of an input is unusable; the message names the layer.
+ * MICA_E_FORMAT: the file belongs to another network. */
 MICA_API MICA_CHECKED mica_status mica_quantize_weights(const mica_calibration *calibration,
                                                         const mica_quantize_settings *settings,
                                                         const mica_safetensors *weights, const char *path,
                                                         mica_report *report);
 
-/* Writes a copy of the weights to `path`, without metadata. For each pair of layers with nothing but a batch norm or a
- * ReLU between them, it scales the weights of both layers so that the channels between them have similar ranges. The
- * network's function does not change. Do this before measuring inputs. *pairs (may be NULL) receives the number of such
- * pairs. MICA_E_STATE: mica_calibration_values was not called, or the weights are quantised already. */
+/* Writes a copy of the weights to `path`, without metadata. For each pair of convolutions or dense layers with nothing
+ * but a batch norm, a ReLU or both between them, it scales the weights of both layers so that the channels between them
+ * have similar ranges. The network's function does not change. Do this before measuring inputs. *pairs (may be NULL)
+ * receives the number of such pairs. MICA_E_STATE: mica_calibration_values was not called, or the weights are quantised
+ * already. */
 MICA_API MICA_CHECKED mica_status mica_equalize_weights(const mica_calibration *calibration,
                                                         const mica_safetensors *weights, const char *path,
                                                         size_t *pairs);
@@ -152,9 +155,10 @@ typedef struct mica_quantizer mica_quantizer;
  * MICA_E_FORMAT: the file is not quantised. */
 MICA_API MICA_CHECKED mica_status mica_quantizer_open(const mica_safetensors *file, mica_quantizer **quantizer);
 /* Creates a quantizer for quantisation-aware training. Weights and inputs are rounded with learned steps (LSQ, Esser et
- * al. 2020). The parameters are L.weight_step (outputs) and L.input_step, f32, and hold logarithms of steps. The
- * calibration and settings (NULL: all zeros) select layers and bits as in mica_quantize_weights; the calibration may be
- * empty. Weight steps are per output, so folding a norm afterwards does not change what was learned. */
+ * al. 2020). Each convolution and dense layer L gets the parameters L.weight_step (outputs) and L.input_step (f32),
+ * which hold logarithms of steps; other layers stay float during training. The calibration and settings (NULL: all
+ * zeros) select layers and bits as in mica_quantize_weights; the calibration may be empty. Weight steps are per output,
+ * so folding a norm afterwards does not change what was learned. */
 MICA_API MICA_CHECKED mica_status mica_quantizer_create(const mica_calibration *calibration,
                                                         const mica_quantize_settings *settings,
                                                         mica_quantizer **quantizer);
@@ -192,15 +196,15 @@ typedef struct mica_prune_member {
   int32_t axis;
 } mica_prune_member;
 
-/* A set of channels that lie along the same axes of the same parameters. A channel's number is its index in the first
- * member. */
+/* A set of channels that lie along the same axes of the same parameters. Channels are numbered from 0, in the order of
+ * their lowest indices in the first member. */
 typedef struct mica_prune_group {
   const mica_prune_member *members;
   size_t member_count;
   int64_t channels, left; /* channels in total, and not yet removed; a head or a group of heads is one channel */
 } mica_prune_group;
 
-/* Metadata key of files with pruned weights. */
+/* Metadata key of files whose weights lack channels. Files with masks do not have it. */
 #define MICA_PRUNED_KEY "mica.pruned"
 
 /* Creates a pruning. Every value that no other node of the graph reads counts as an output of the network. This
@@ -216,17 +220,18 @@ MICA_API void mica_pruning_destroy(mica_pruning *pruning);
  * changes when channels are removed. */
 MICA_API const mica_prune_group *mica_pruning_group_at(const mica_pruning *pruning, size_t index);
 
-/* Adds to the score of each channel that the parameter `name` has elements of. If gradient is NULL, it adds the sum of
- * w^2 over the channel's elements w. Otherwise gradient is the gradient g of one batch, and it adds the square of the
- * sum of w g over these elements (Molchanov et al. 2019). Pass gradients for all weights or for none. */
+/* Adds to the scores of the channels that the parameter `name` is a member of, for each index of the channel along the
+ * axis. If gradient is NULL, it adds the sum of w^2 over the elements w at this index. Otherwise gradient is the
+ * gradient g of one batch, and it adds the square of the sum of w g over these elements (Molchanov et al. 2019). Pass
+ * gradients for all weights or for none. */
 MICA_API MICA_CHECKED mica_status mica_pruning_note(mica_pruning *pruning, const char *name, const float *values,
                                                     const float *gradient);
 /* Removes one channel; does nothing if it is removed already. */
 MICA_API MICA_CHECKED mica_status mica_pruning_remove(mica_pruning *pruning, size_t group, int64_t channel);
 /* Removes channels until products and convolutions need at most `share` of the original FLOPs. Channels with the lowest
  * score, relative to the mean of their group, go first. They are removed 8 at a time from groups of 64 or more, 4 at a
- * time from groups of 16 or more. At least a tenth of each group stays. MICA_E_STATE: too few channels can be removed;
- * the removable ones have then been removed. */
+ * time from groups of 16 or more. At least a tenth of the channels that a group has before the call stays.
+ * MICA_E_STATE: too few channels can be removed; the removable ones have then been removed. */
 MICA_API MICA_CHECKED mica_status mica_pruning_cut(mica_pruning *pruning, double share);
 /* Remaining share of the FLOPs of products and convolutions. */
 MICA_API double mica_pruning_flops(const mica_pruning *pruning);

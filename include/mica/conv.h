@@ -40,8 +40,8 @@ MICA_API MICA_CHECKED mica_status mica_op_conv_fwd(mica_queue *queue, const mica
                                                    const mica_conv_epilogue *epilogue, mica_tensor *y);
 /* Gradient with respect to x:
  *
- *   dx[n, c, h, w] = sum of dy[n, k, p, q] w[k, c, r, s]
- *                    over k, p, q, r, s with h = p stride - pad + r dilation and w = q stride - pad + s dilation
+ *   dx[n, c, i, j] = sum of dy[n, k, p, q] w[k, c, r, s]
+ *                    over k, p, q, r, s with i = p stride - pad + r dilation and j = q stride - pad + s dilation
  *
  * This is a transposed convolution of dy. The bias of the epilogue has C elements. */
 MICA_API MICA_CHECKED mica_status mica_op_conv_bwd_data(mica_queue *queue, const mica_conv_config *config,

@@ -22,7 +22,7 @@ typedef struct mica_dataset mica_dataset;
  *   MAP       f32 (H, W), a number above 0 per pixel; 0: unknown  f32 (N, H, W)
  *   BOXES     f32 (M, 4): x0 y0 x1 y1 in the picture's pixels     f32 (N, M, 4); boxes without area are padding
  *   TEXT      u8 (T), bytes                                       u8 (N, T)
- *   TOKENS    i32 (T)                                             i32 (N, T)
+ *   TOKENS    i32 (T, ...)                                        i32 (N, T, ...)
  *   SOUND     f32 or i16 (32768 means 1), (T) or (T, C)           f32, f16 or bf16
  *   ID        i32 or i64, any shape                               as in memory
  *   TIME      i64, in a unit that the dataset chooses             i64 (N)
@@ -68,7 +68,7 @@ MICA_API const char *mica_part_name(mica_part part);
 #define MICA_BASES_AUTO "auto"
 
 /* What replaces a missing number in a table. A number is missing if its cell is empty or holds ?, NA, N/A, nan, null or
- * none. In a column of classes, a missing value is a class by itself. */
+ * none, in any case. In a column of classes other than the label, a missing value is a class by itself. */
 #define MICA_MISSING_LIST(X)                                                                                           \
   X(REFUSE, "refuse") /* nothing: missing numbers and labels are MICA_E_FORMAT */                                      \
   X(MEAN, "mean")     /* mean of the column */                                                                         \
@@ -97,16 +97,17 @@ typedef struct mica_dataset_config {
    * is scaled to this length, and both sides are rounded up to multiples of 32. 0: use height and width. */
   int32_t longest;
   /* CSV: the label's column, by its name or by its number from 0. NULL: the column "label", "class" or "target", else
-   * the last one. A list of names as in "a,b" gives several labels per sample, in the order of the table: see "CSV
-   * labels" at mica_dataset_open. */
+   * the last one. In a table without names of columns whose last column holds free texts, it is the only column that
+   * holds few different texts. A list of names as in "a,b" gives several labels per sample, in the order of the table:
+   * see "CSV labels" at mica_dataset_open. */
   const char *label_column;
   bool regression; /* CSV, npy: labels are numbers, not classes */
   bool classes;    /* CSV: labels that are whole numbers are classes, even if there are many */
   /* CSV: kinds of columns: "user=class,year=class,note=text". Kinds are number, class, text and time. Cells decide the
-   * kind of a column that is not listed: numbers make a column of kind number; texts make one of kind class if few of
-   * them differ, else of kind text. Whole numbers are treated as texts if one has a leading zero (007, 01001).
-   * "*=text": columns of texts that are not listed are not classes, and a first line that consists only of names of
-   * languages, such as en or "source text", holds the columns' names. */
+   * kind of a column that is not listed: numbers make a column of kind number; dates make one of kind time; other texts
+   * make one of kind class if few of them differ, else of kind text. Whole numbers are treated as texts if one has a
+   * leading zero (007, 01001). "*=text": columns of texts that are not listed are not classes, and a first line that
+   * consists only of names of languages, such as en or "source text", holds the columns' names. */
   const char *kinds;
   /* CSV, npy: numbers to subtract, in double precision, before values become f32. Large numbers with small differences
    * stay distinct this way. Lines "NAME=NUMBER"; columns of npy rows are "0", "1" and so on, npy labels "label".
@@ -115,7 +116,8 @@ typedef struct mica_dataset_config {
    * See mica_dataset_base. */
   const char *bases;
   /* CSV: how to replace missing numbers. With `like`, the replacements of that dataset are used. Unless it is REFUSE,
-   * samples without a label are omitted and counted in the summary, and empty columns are not read. */
+   * empty columns are not read, and samples without a label are omitted and counted in the summary (keep_unlabelled
+   * keeps them). */
   mica_missing missing;
   bool keep_unlabelled; /* keep samples without a label: class -1, number NaN */
   /* CSV: true: a table without the columns of label_column is opened without labels; with keep_unlabelled, all labels
@@ -179,13 +181,14 @@ typedef struct mica_dataset_config {
  *   any other file             CSV
  *
  * CSV. Cells are separated by comma, semicolon or tab (*.tsv: only tab). Cells with a separator or a line break are
- * quoted. The first line holds the columns' names if it has texts above numbers, or contains the label's name. In a
- * table of texts it also holds them if none of its words occurs again in its column, but words of other lines do. Lines
- * that begin with # are skipped before the first other line; later they are skipped if they have another number of
- * cells than the first line. Columns of numbers except the label together form the column "x". Each column of classes,
- * texts or dates becomes a column of its own, with its name. A column that holds distinct whole numbers is not read if
- * its name is rownames, id, index or empty, unless `kinds` names it. With `like`, columns are matched by name, the
- * label may be missing, and an unknown class in another column is -1.
+ * quoted. The first line holds the columns' names if it has texts above numbers and no number above a number, or
+ * contains the label's name or a name from `kinds`. In a table of texts it also holds them if none of its words occurs
+ * again in its column, but words of other lines do. Lines that begin with # are skipped before the first other line;
+ * later they are skipped if they have another number of cells than the first line. Columns of numbers except the label
+ * together form the column "x". Each column of classes, texts or dates becomes a column of its own, with its name. A
+ * column that holds distinct whole numbers is not read if its name is empty or like rownames, index, id or user_id,
+ * unless `kinds` names it. With `like`, columns are matched by name, or by position if a table has no names; the label
+ * may be missing, and an unknown class in another column is -1.
  *
  * CSV labels. A label of whole numbers is a class index. If some number below the largest never occurs, the numbers are
  * names of classes. The label is a number to predict if a value has a fraction, if more than 30 values differ, or if a
@@ -196,9 +199,10 @@ typedef struct mica_dataset_config {
  * mica_dataset_number_name returns the columns' names. A sample that lacks one of the labels is treated as one without
  * a label; with keep_unlabelled, a missing number is NaN and a missing 0 or 1 is 255.
  *
- * CSV of files. A column called file, filename, file_name, path, image, picture, photo, img, sound, recording, audio or
- * wav whose first cell ends like a picture or a recording names a file per sample, relative to the table's folder. If
- * no other column is an input, the samples get a column "image" or "sound", read and scaled as from folders.
+ * CSV of files. A column whose first cell ends like a picture or a recording names a file per sample, relative to the
+ * table's folder, if the column is called file, filename, file_name, path, image, picture, photo, img, sound,
+ * recording, audio or wav, or if that file exists. If no other column is an input, the samples get a column "image" or
+ * "sound", read and scaled as from folders.
  *
  * Arrays. Inputs (N, F), (N, H, W) or (N, C, H, W); labels (N), or (N, K) of 0 and 1 for several labels per sample.
  *
@@ -215,10 +219,11 @@ typedef struct mica_dataset_config {
  *
  * Recordings: channels are averaged; a windowed sinc changes the rate (torchaudio's sinc_interp_hann).
  *
- * Pictures and recordings are read when needed, everything else at once. MICA_E_INVALID: a field of config is out of
- * range. MICA_E_NOT_FOUND: there is nothing at path, or not this part. MICA_E_FORMAT: data are truncated, empty, of a
- * wrong kind, or have a label out of range; the message names file and reason. MICA_E_UNSUPPORTED: the build lacks
- * libdeflate, libpng, libjpeg, libsndfile, expat or cJSON for it. MICA_E_IO, MICA_E_NOMEM. */
+ * Pictures, recordings, volumes and the samples of files above `memory` are read when needed, everything else at once.
+ * MICA_E_INVALID: a field of config is out of range. MICA_E_NOT_FOUND: there is nothing at path, or not this part.
+ * MICA_E_FORMAT: data are truncated, empty, of a wrong kind, or have a label out of range; the message names file and
+ * reason. MICA_E_UNSUPPORTED: the build lacks libdeflate, libpng, libjpeg, libsndfile, expat or cJSON for it.
+ * MICA_E_IO, MICA_E_NOMEM. */
 MICA_API MICA_CHECKED mica_status mica_dataset_open(const char *path, const mica_dataset_config *config,
                                                     mica_dataset **dataset);
 
@@ -240,9 +245,10 @@ typedef struct mica_column_data {
   const char *const *class_names; /* one per class; NULL: classes have numbers as names. Copied */
 } mica_column_data;
 
-/* Creates a dataset with n columns. MICA_E_FORMAT: a class is out of range, or offsets decrease; the message names
- * column and sample. MICA_E_INVALID: a column has both data and read, or neither; a ragged one lacks offsets or length;
- * or its kind, type, shape or number of classes is wrong. */
+/* Creates a dataset with n columns. MICA_E_FORMAT: a class is out of range, or offsets decrease (the message names
+ * column and sample); a name occurs twice; a column's kind, type, shape or number of classes is wrong; or count is 0 or
+ * above 2^32 - 1. MICA_E_INVALID: a column has both data and read, or neither; a ragged one lacks offsets or length; or
+ * the number of classes is needed but 0. */
 MICA_API MICA_CHECKED mica_status mica_dataset_create(const char *name, uint64_t count, const mica_column_data *columns,
                                                       size_t n, mica_dataset **dataset);
 /* Creates a dataset of the same samples with n columns added. An added column replaces one of the same name, for
@@ -253,8 +259,8 @@ MICA_API MICA_CHECKED mica_status mica_dataset_derive(const mica_dataset *datase
 /* Destroys the dataset. Datasets made from it by derive or split stay valid. NULL is a no-op. */
 MICA_API void mica_dataset_destroy(mica_dataset *dataset);
 
-/* Splits a dataset at random. *part receives a share (above 0, below 1) of the samples, selected by the seed alone,
- * *rest the others. Both keep the order and share data with the dataset. It fails as mica_dataset_split_by does. */
+/* Splits a dataset at random. *part receives a share (above 0, below 1) of the samples, selected by the seed, *rest the
+ * others. Both keep the order and share data with the dataset. It fails as mica_dataset_split_by does. */
 MICA_API MICA_CHECKED mica_status mica_dataset_split(const mica_dataset *dataset, double share, uint64_t seed,
                                                      mica_dataset **part, mica_dataset **rest);
 
@@ -262,7 +268,7 @@ MICA_API MICA_CHECKED mica_status mica_dataset_split(const mica_dataset *dataset
  * that are 0 or NULL are not set. */
 typedef struct mica_split_config {
   double share;        /* share of the samples for *part, between 0 and 1 */
-  int32_t fold, folds; /* instead of share: part number `fold` of `folds` equal ones */
+  int32_t fold, folds; /* instead of share: fold number `fold`, from 0, of `folds` */
   uint64_t seed;       /* selects samples, or groups */
   const char *group;   /* column: samples with equal values stay together */
   /* Column of times. With `share`, *part gets the latest samples; with `folds`, each fold is a range of time. Samples
@@ -270,14 +276,14 @@ typedef struct mica_split_config {
   const char *time;
   const char *file; /* text file with the numbers of *part's samples, one per line, from 0 */
   /* true: *part gets the fraction `share` of each class. Counts are rounded so that their sum is this fraction of all
-   * samples. A class of four or more samples has at least one in *part. Every sample must have one class. Not with
-   * folds, group, time or file. */
+   * samples. A class of four or more samples has at least one in *part, even if the sum is then larger. Every sample
+   * must have one class. Not with folds, group, time or file. */
   bool by_class;
 } mica_split_config;
 
 /* Splits a dataset as configured. Both parts keep the order and share data with the dataset. MICA_E_INVALID: a part
- * would be empty, or fields contradict each other or are out of range. MICA_E_NOT_FOUND: there is no such column.
- * MICA_E_FORMAT: a line of the file is wrong; the message names it. */
+ * would be empty, or fields contradict each other or are out of range. MICA_E_NOT_FOUND: there is no such column or
+ * file. MICA_E_FORMAT: a line of the file is wrong; the message names it. */
 MICA_API MICA_CHECKED mica_status mica_dataset_split_by(const mica_dataset *dataset, const mica_split_config *config,
                                                         mica_dataset **part, mica_dataset **rest);
 
@@ -287,11 +293,12 @@ typedef struct mica_tiling {
   int64_t height, width, overlap;
 } mica_tiling;
 /* Position of a tile in its picture, and the range of rows and columns that belong to the tile (ends excluded). The
- * range ends in the middle of each overlap, so that every pixel belongs to one tile. */
+ * range ends in the middle of each overlap and at the picture's edges, so that every pixel belongs to one tile. */
 typedef struct mica_tiling_tile {
   int64_t row, column, own_row, own_column, own_row_end, own_column_end;
 } mica_tiling_tile;
-/* Number of tiles for a picture. 0: the picture is empty, or a side of a tile is not above the overlap. */
+/* Number of tiles for a picture. 0: the picture is empty, the overlap is negative, or a side of a tile is not above
+ * it. */
 MICA_API int64_t mica_tiling_count(const mica_tiling *tiling, int64_t height, int64_t width);
 /* Tile number `index`, row by row. All fields are 0 if index is negative or too large. */
 MICA_API mica_tiling_tile mica_tiling_at(const mica_tiling *tiling, int64_t height, int64_t width, int64_t index);
@@ -381,7 +388,8 @@ MICA_API MICA_CHECKED mica_status mica_dataset_measure(const mica_dataset *datas
 /* --- batches --- */
 
 /* Random changes of pictures. Zeros change nothing. The mean colour fills areas outside the picture. The change of a
- * sample only depends on the seed, the epoch and the sample's position in the epoch. */
+ * sample only depends on the seed, the epoch and the sample's position in the epoch; mixup and cutmix also depend on
+ * its batch. */
 typedef struct mica_augment_config {
   int32_t crop;     /* shift by up to this number of pixels in each direction */
   bool flip;        /* mirror left to right with probability 1/2 */
@@ -393,12 +401,12 @@ typedef struct mica_augment_config {
   /* bend: move nodes of a grid of 4 x 4 cells by up to this number of pixels and interpolate (Simard et al. 2003). Not
    * with boxes */
   float elastic;
-  /* copy a rectangle from another sample of the batch; its share is from Beta(cutmix, cutmix). Targets become
-   * probabilities (Yun et al. 2019). At most 4. Not with boxes. With mixup, each batch gets one of the two, drawn with
-   * probability 1/2 (joint mixup, as timm and torchvision's RandomChoice do) */
+  /* copy a rectangle from another sample of the batch; the share that is kept is from Beta(cutmix, cutmix). Classes as
+   * targets become probabilities (Yun et al. 2019). At most 4. Not with boxes. With mixup, each batch gets one of the
+   * two, drawn with probability 1/2 (joint mixup, as timm and torchvision's RandomChoice do) */
   float cutmix;
   /* blend with another sample of the batch; the share is from Beta(mixup, mixup) (Zhang et al. 2018). Targets become
-   * probabilities. At most 4 */
+   * probabilities. At most 4. Not with boxes, masks or depth maps */
   float mixup;
 } mica_augment_config;
 
@@ -452,8 +460,8 @@ typedef struct mica_loader_config {
    * samples. A shuffled batch combines samples of similar length. */
   int32_t buckets;
   /* This loader delivers part number `shard` of every batch, which is divided among `shards` loaders (0: 1). All parts
-   * of a batch together have batch * shards samples, and every shard has the same number of batches. A last batch with
-   * fewer samples than shards is omitted. */
+   * of a full batch together have batch * shards samples (with `shares`, their sum), and every shard has the same
+   * number of batches. A last batch with fewer samples than shards is omitted. */
   int32_t shard, shards;
   /* For shards of different sizes: the samples per batch of each shard, `shards` numbers of at least 1. shares[shard]
    * must equal `batch`. A smaller last batch is divided in the same proportions, with at least one sample for each
@@ -467,15 +475,15 @@ typedef struct mica_loader_config {
 typedef struct mica_loader mica_loader;
 
 /* Creates a loader. The dataset must outlive it. config may be NULL. Blocks while it measures mean and deviation, and
- * while it decodes picture files that will reside on the device. Samples in memory are uploaded in the background; the
- * first batch waits for them. */
+ * while it reads samples from files that will reside on the device. If all columns are in memory, samples are copied to
+ * the device in the background; the first batch waits for them. */
 MICA_API MICA_CHECKED mica_status mica_loader_create(mica_engine *engine, const mica_dataset *dataset,
                                                      const mica_loader_config *config, mica_loader **loader);
 /* Destroys the loader. Call it before destroying the engine. NULL is a no-op. */
 MICA_API void mica_loader_destroy(mica_loader *loader);
 
-/* Returns the loader as a source of batches, which starts with the first batch of epoch 0. If a picture cannot be read,
- * its batch fails. */
+/* Returns the loader as a source of batches. A new loader starts with the first batch of epoch 0. If a sample cannot be
+ * read, its batch fails. */
 MICA_API mica_batch_source mica_loader_source(mica_loader *loader);
 
 typedef struct mica_loader_stats {
@@ -489,7 +497,7 @@ typedef struct mica_loader_stats {
 /* Counters since the loader was created. */
 MICA_API mica_loader_stats mica_loader_describe(const mica_loader *loader);
 
-/* Mean and deviation used for normalisation; mica_dataset_shape().dim[0] elements each. NULL if the data have no
+/* Mean and deviation used for normalisation; mica_dataset_shape().dim[0] elements each. NULL if the batches have no
  * pictures or rows of numbers. The loader owns them. */
 MICA_API const float *mica_loader_mean(const mica_loader *loader);
 MICA_API const float *mica_loader_deviation(const mica_loader *loader);
@@ -499,7 +507,7 @@ MICA_API const float *mica_loader_deviation(const mica_loader *loader);
 /* Reads a picture file as (C, H, W) u8. size gives channels, height and width of the result; 0: the file's. With
  * another size the picture is scaled to cover it and its centre is cropped. *shape receives the result's shape. *pixels
  * is freed by the caller with mica_free. Transparent pixels of a PNG are blended onto black (PIL's convert("RGB")
- * ignores alpha). MICA_E_UNSUPPORTED: a CMYK JPEG. */
+ * ignores alpha). MICA_E_UNSUPPORTED: a CMYK JPEG, or the build lacks libpng or libjpeg for it. */
 MICA_API MICA_CHECKED mica_status mica_image_read(const char *path, mica_shape size, uint8_t **pixels,
                                                   mica_shape *shape);
 

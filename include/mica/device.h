@@ -16,8 +16,8 @@
 MICA_BEGIN_DECLS
 
 /* Class of a device. Kernels are written in two forms. CPU: a work-group has one work-item, which keeps tiles in
- * registers. GPU: the work-items of a group share tiles through local memory. NULL: a device that runs nothing, see
- * mica_engine_config.device. */
+ * registers. GPU, also for accelerators: the work-items of a group share tiles through local memory. NULL: a device
+ * that runs nothing, see mica_engine_config.device. */
 #define MICA_DEVICE_CLASS_LIST(X)                                                                                      \
   X(CPU, "cpu")                                                                                                        \
   X(GPU, "gpu")                                                                                                        \
@@ -109,8 +109,9 @@ MICA_API const char *mica_device_class_name(mica_device_class device_class);
 MICA_API const char *mica_vendor_name(mica_vendor vendor);
 
 /* Lists the devices in the order of the drivers. Writes at most `capacity` elements; infos may be NULL if capacity is
- * 0. *count receives the number of all devices. Platforms without devices, and devices that are unavailable, are
- * skipped. Without OpenCL, *count is 0 and the status MICA_OK. The null device is not listed. */
+ * 0. *count receives the number of all devices that Mica can use. Platforms without devices, and devices that are
+ * unavailable, big-endian or cannot be described, are skipped. Without OpenCL, *count is 0 and the status MICA_OK. The
+ * null device is not listed. */
 static inline MICA_CHECKED mica_status mica_device_list(mica_device_info *infos, size_t capacity, size_t *count);
 
 /* Finds the device that a selector names; see mica_engine_config.device. MICA_E_NO_DEVICE: no device matches; the
@@ -140,10 +141,10 @@ static inline mica_status mica_device_find(const char *selector, mica_device_inf
  *                                      only some of the cores, because PoCL does not know which
  *   POCL_WORK_GROUP_SPECIALIZATION=0   PoCL compiles a kernel once, instead of once per launch shape and again for the
  *                                      binary that Mica stores. This halves the time of the first start
- *   POCL_MAX_PTHREAD_COUNT             number of PoCL threads, set instead of POCL_AFFINITY in two cases. If mpirun
+ *   POCL_MAX_PTHREAD_COUNT             number of PoCL threads, set instead of POCL_AFFINITY in two cases. If Open MPI
  *                                      started several ranks on this machine, it is the number of cores that the rank
  *                                      may use, or its share of all cores. If a container limits CPU time (cgroups),
- *                                      it is that limit in whole cores
+ *                                      it is at most that limit, or the rank's share of it, in whole cores
  *
  * Call it before any other function of Mica or OpenCL, while the process has one thread. */
 MICA_API void mica_device_prepare_drivers(void);
@@ -159,11 +160,12 @@ typedef struct mica_queue mica_queue;
 typedef struct mica_engine_config {
   /* Device to use:
    *
-   *   NULL                      the environment variable MICA_DEVICE, else the best device: GPUs before accelerators
-   *                             before CPUs, then the largest product of compute units and clock, then the first one
+   *   NULL                      the environment variable MICA_DEVICE, else the best device: devices with a compiler
+   *                             first, then GPUs before accelerators before CPUs, then the largest product of compute
+   *                             units and clock, then the first one
    *   "gpu", "cpu", ...         the best device of this class, also "accelerator"
    *   "0:1"                     the device with this id
-   *   part of a name            the device with this text in its own name or its platform's name
+   *   part of a name            the best device with this text in its own name or its platform's name
    *   "0:0/2:1"                 one of several equal parts of a device, counted from 0: here the second half of 0:0
    *   "null"                    a device in host memory that accepts everything and runs no kernel, for planning and
    *                             tests
@@ -176,8 +178,9 @@ typedef struct mica_engine_config {
   const char *cache_dir;
   /* Path of a bundle, from which the engine takes kernels before it compiles any (mica/bundle.h). NULL: the environment
    * variable MICA_BUNDLE, else none. "": none. An engine on a device without a compiler needs one. Creation fails with
-   * MICA_E_STATE if the bundle is for another device, driver or version of Mica, with MICA_E_FORMAT if it is damaged.
-   * If device is NULL and MICA_DEVICE is not set, the bundle's device is used. */
+   * MICA_E_STATE if the bundle is for another device, driver or version of Mica, or if other users can write it; with
+   * MICA_E_FORMAT if it is damaged. The null device ignores the content. If device is NULL and MICA_DEVICE is not set,
+   * the bundle's device is used. */
   const char *bundle;
   /* Maximum size of the directory in bytes; least recently used kernels are deleted first. 0: 256 MiB. */
   uint64_t cache_bytes;
@@ -220,8 +223,8 @@ MICA_API mica_engine_config mica_engine_config_default(void);
  * earlier, or has called exec, is not affected.
  *
  * Lost devices. A device is lost if a kernel faults, the driver resets it, or it disappears. The call that notices, and
- * all later ones on the engine, return MICA_E_DEVICE_LOST at once. Objects can still be destroyed. The contents of
- * device memory are lost. Another engine, or another process, may be able to use the device again. */
+ * all later ones that need the device, return MICA_E_DEVICE_LOST at once. Objects can still be destroyed. The contents
+ * of device memory are lost. Another engine, or another process, may be able to use the device again. */
 MICA_API MICA_CHECKED mica_status mica_engine_create(const mica_engine_config *config, mica_engine **engine);
 
 /* Waits for work in flight, writes new kernels to the cache, and releases everything. NULL is a no-op. Destroy tensors,

@@ -137,8 +137,8 @@ MICA_API MICA_CHECKED mica_status mica_communicator_begin(mica_communicator *com
 MICA_API MICA_CHECKED mica_status mica_communicator_wait(mica_communicator *communicator, void *request);
 /* mica_communicator_begin, then mica_communicator_wait. */
 MICA_API MICA_CHECKED mica_status mica_communicator_run(mica_communicator *communicator, const mica_transfer *transfer);
-/* Ends the communicator on all ranks with the message "rank R: SENTENCE"; R is the caller's rank. Any thread may call
- * it. */
+/* Ends the communicator on all ranks with the message "rank R: SENTENCE". R is the caller's rank, for a group the one
+ * in the whole communicator. Any thread may call it. */
 MICA_API void mica_communicator_abort(mica_communicator *communicator, const char *sentence);
 /* Returns the totals. All fields are 0 for NULL, and for a communicator that does not count them. */
 MICA_API mica_communicator_stats mica_communicator_stats_of(const mica_communicator *communicator);
@@ -151,7 +151,7 @@ typedef struct mica_communicator_config {
   double timeout; /* seconds that a collective may wait for a message; 0: 300 */
   /* Stop flag. Once it points to a value other than 0, the first collective that waits half a second for another rank
    * logs a warning (mica_log_set). A launcher that asks the program to stop may have lost a rank, and may soon kill the
-   * others. The collective continues to wait for a slow rank. But if the transport has `ask` and the other rank has not
+   * others. The collective continues to wait for a slow rank. But if the transport has `ask` and a rank has not
    * answered for two seconds, its process is stopped or gone, and the communicator ends. NULL: no flag. */
   const volatile int *stop;
 } mica_communicator_config;
@@ -164,7 +164,8 @@ MICA_API MICA_CHECKED mica_status mica_communicator_local(int32_t ranks, const m
 /* Connects the processes that an MPI launcher started, one rank per process. Starts MPI unless the program has done so.
  * A program that starts MPI itself must request MPI_THREAD_SERIALIZED, make no MPI calls while the communicator exists,
  * and finalise MPI. A process can have one such communicator. config may be NULL. Blocks until all ranks have
- * connected. MICA_E_UNSUPPORTED: Mica was built without MPI. */
+ * connected. MICA_E_UNSUPPORTED: Mica was built without MPI, or MPI runs at a lower thread level. MICA_E_STATE: MPI has
+ * been finalised. */
 MICA_API MICA_CHECKED mica_status mica_communicator_mpi(const mica_communicator_config *config,
                                                         mica_communicator **communicator);
 /* True if an MPI launcher started this process as one of several ranks. Only reads environment variables. */

@@ -33,15 +33,15 @@ typedef void mica_doctor_fn(void *user, const mica_doctor_line *line);
  *
  * A variant that is wrong or does not build is quarantined: ops on this device and driver stop using it, in this
  * process and, through the cache directory, in later ones. A variant that passes leaves quarantine. The returned status
- * says whether the examination was possible (it may fail for lack of memory, for example); the results are in *summary.
- * MICA_E_NOT_FOUND: no op of this name has kernels to check. */
+ * says whether the examination was possible (it may fail for lack of memory, for example); if it was, the results are
+ * in *summary. MICA_E_NOT_FOUND: no op of this name has kernels to check. MICA_E_UNSUPPORTED: the null device. */
 MICA_API MICA_CHECKED mica_status mica_doctor_run(mica_engine *engine, const char *op, mica_doctor_fn *fn, void *user,
                                                   mica_doctor_summary *summary);
 
 /* Runs the checks of mica_doctor_run in reverse order of ops and records no results. A second process uses it to fill
  * the common cache directory with programs that the main examination needs last. mica_doctor_run starts such a process
- * itself if the engine has a builder (mica_engine_config) and a cache directory, and the host has several cores. fn
- * (may be NULL) is called for each line. */
+ * itself if it checks all ops, the engine has a builder (mica_engine_config) and a cache directory and does not tune,
+ * and the host has several cores. fn (may be NULL) is called for each line. */
 MICA_API MICA_CHECKED mica_status mica_doctor_ahead(mica_engine *engine, mica_doctor_fn *fn, void *user);
 
 MICA_END_DECLS

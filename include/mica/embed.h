@@ -61,12 +61,14 @@ typedef struct mica_embedder_config {
 typedef struct mica_embedder mica_embedder;
 
 /* Loads a model's tokenizer and weights, to compute vectors in f32. For models that read pictures, the first call of
- * mica_embedder_texts and of mica_embedder_pictures loads the weights that it needs. config may be NULL. The engine and
- * the model must outlive the embedder. *embedder is only written on success.
+ * mica_embedder_texts and of mica_embedder_pictures loads what it needs, and can fail as this function does. config may
+ * be NULL. The engine and the model must outlive the embedder. *embedder is only written on success.
  *
- * MICA_E_NOT_FOUND: the model has no tokenizer. MICA_E_INVALID: a number is out of range. MICA_E_FORMAT: modules.json
- * or a file that it names is invalid. MICA_E_UNSUPPORTED: these files require a module or pooling that Mica lacks; the
- * message names it. It can also fail as mica_foundation_network and mica_foundation_load do. */
+ * MICA_E_NOT_FOUND: the model has no tokenizer, or a file that modules.json names is missing. MICA_E_INVALID: a number
+ * is out of range, or a field does not suit the model. MICA_E_FORMAT: modules.json, a file that it names or
+ * sentence_bert_config.json is invalid. MICA_E_UNSUPPORTED: these files require a module or pooling that Mica lacks
+ * (the message names it), or a folder in a build without cJSON. It can also fail as mica_foundation_network and
+ * mica_foundation_load do. */
 MICA_API MICA_CHECKED mica_status mica_embedder_create(mica_engine *engine, const mica_foundation *model,
                                                        const mica_embedder_config *config, mica_embedder **embedder);
 /* NULL is a no-op. */

@@ -35,11 +35,11 @@ typedef struct mica_expert_config {
   bool by_k;        /* matrices are (k, n) instead of (n, k) */
 } mica_expert_config;
 
-/* y[r, s] = W[ids[r, s]] x[r, s]: x (.., S, k) or (.., 1, k) f32, weights (E, n, k), ids (.., S) i32 or i64 ->
- * (.., S, n) f32. by_k: weights (E, k, n). Weights are F32, F16 or BF16, or blocks (E, n, bytes) U8; kernels convert
- * them to f32 exactly. Only the chosen experts' weights are read. Sums are f32. Their order does not depend on other
- * rows: a row has the same bits in all products of up to 16 rows, and in all products of more. Negative ids count from
- * the end; ids that are out of range give zeros. config NULL: zeros.
+/* y[r, s] = W[ids[r, s]] x[r, s]: x (.., S, k) or (.., 1, k) f32, weights (E, n, k), ids (.., S) i32 or i64 -> (.., S,
+ * n) f32. S and the shape of weights are known. by_k: weights (E, k, n). Weights are F32, F16 or BF16, or blocks (E, n,
+ * bytes) U8; kernels convert them to f32 exactly. Only the chosen experts' weights are read. Sums are f32. Their order
+ * does not depend on other rows: a row has the same bits in all products of up to 16 rows, and in all products of more.
+ * Negative ids count from the end; ids that are out of range give zeros. config NULL: zeros.
  *
  * There are gradients with respect to x, and to weights that are not blocks. MICA_E_SHAPE, MICA_E_DTYPE,
  * MICA_E_INVALID. */

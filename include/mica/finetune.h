@@ -48,7 +48,8 @@ MICA_API MICA_CHECKED mica_status mica_foundation_adapter_open(const mica_founda
 
 /* Writes an adapter's values (mica_adapter_read_from) for a model: a folder for PEFT, else a file. Each file is
  * replaced atomically. MICA_E_STATE: the adapter has no values, or no layers. MICA_E_NOT_FOUND: a layer is not one of
- * the model's. MICA_E_UNSUPPORTED: this form cannot hold adapters of the model's family. MICA_E_IO. */
+ * the model's. MICA_E_UNSUPPORTED: this form cannot hold adapters of the model's family, or PEFT in a build without
+ * cJSON. MICA_E_IO. */
 MICA_API MICA_CHECKED mica_status mica_foundation_adapter_save(const mica_foundation *model,
                                                                const mica_adapter *adapter, const char *path,
                                                                mica_adapter_form form);
@@ -60,6 +61,7 @@ MICA_API MICA_CHECKED mica_status mica_foundation_adapter_save(const mica_founda
  *
  * MICA_E_STATE: the adapter has no layers, or a layer has no values. MICA_E_NOT_FOUND: the model lacks a layer of the
  * adapter. MICA_E_SHAPE: a layer has other sizes. MICA_E_INVALID: config names a type and the result is a folder.
+ * MICA_E_UNSUPPORTED: the result is a folder, but the model is a GGUF file or a merged matrix is not F32, F16 or BF16.
  * It can also fail as mica_foundation_write does. */
 MICA_API MICA_CHECKED mica_status mica_foundation_merge(const mica_foundation *model, const mica_adapter *adapter,
                                                         const char *path, const mica_foundation_write_config *config,
@@ -83,12 +85,12 @@ typedef struct mica_conversations_config {
 } mica_conversations_config;
 
 /* Reads a file of JSON lines for a model with a tokenizer. config may be NULL; the model must outlive the
- * conversations. Empty lines are skipped. Conversations longer than a row are left out and counted. Each line is one of
- * these:
+ * conversations. Empty lines are skipped. Conversations without an answer are left out, and so are conversations longer
+ * than a row, which are counted. Each line is one of these:
  *
  *   {"messages": [{"role": ..., "content": ...}, ...]}   (and "tools"); the model's chat template makes the text
- *   {"prompt": ..., "completion": ...}                   the two texts, then the token that ends a text
- *   {"text": ...}                                        the text, then the token that ends a text
+ *   {"prompt": ..., "completion": ...}                   the two texts between the model's begin and end tokens
+ *   {"text": ...}                                        the text between the model's begin and end tokens
  *
  * MICA_E_UNSUPPORTED: a build without cJSON, or the template uses something that Mica lacks. MICA_E_NOT_FOUND: the
  * file, the tokenizer or the template is missing. MICA_E_INVALID: the context is out of range, batch is negative, shard
@@ -96,7 +98,7 @@ typedef struct mica_conversations_config {
  * conversation (it calls raise_exception). MICA_E_FORMAT: one of these cases. The message says which and, if one line
  * is at fault, gives its number:
  *
- *   - a line is not such an object, or is above 16 MiB
+ *   - a line is not such an object, is above 16 MiB, or has a token outside of the model's vocabulary
  *   - the template fails for a conversation, or changes its earlier text when a message is added
  *   - the file is empty, or none of its conversations has an answer and fits a row */
 MICA_API MICA_CHECKED mica_status mica_conversations_open(const mica_foundation *model, const char *path,
@@ -142,12 +144,12 @@ typedef struct mica_finetune_config {
 
 /* Trains an adapter of a model with AdamW, a warm-up over 3 % of the steps and a cosine schedule. The model's weights
  * keep the form of its files and do not change. If the adapter already has values, for example from a file, training
- * starts from them. At the end the adapter has the values of the last epoch. Checkpoints hold the adapter, the
+ * starts from them. At the end the adapter has the values after the last step. Checkpoints hold the adapter, the
  * optimiser's state and norms, but no other weight of the model. Blocks.
  *
- * MICA_E_NOT_FOUND: resume without a checkpoint. MICA_E_UNSUPPORTED: the model does not generate text. MICA_E_INVALID:
- * epochs, rate or clip_norm is negative, or training has no columns. It can also fail as mica_foundation_network,
- * mica_adapter_freeze_base, mica_trainer_create and mica_trainer_fit do. */
+ * MICA_E_NOT_FOUND: resume with a folder that has no checkpoint. MICA_E_UNSUPPORTED: the model does not generate text.
+ * MICA_E_INVALID: epochs, rate or clip_norm is negative, or training has no columns. It can also fail as
+ * mica_foundation_network, mica_adapter_freeze_base, mica_trainer_create and mica_trainer_fit do. */
 MICA_API MICA_CHECKED mica_status mica_finetune(mica_engine *engine, const mica_foundation *model,
                                                 mica_adapter *adapter, const mica_finetune_config *config);
 

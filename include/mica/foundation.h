@@ -184,8 +184,9 @@ typedef struct mica_foundation_config {
 } mica_foundation_config;
 
 /* Opens a folder, a GGUF file, or the first shard of one. config may be NULL. It can fail as mica_weights_open does.
- * MICA_E_INVALID: context is above the model's. MICA_E_UNSUPPORTED: a folder in a build without cJSON. MICA_E_FORMAT:
- * the file holds only weights, or one of the cases below; the message names the key, its value and what is supported:
+ * MICA_E_INVALID: context is negative or above the model's. MICA_E_UNSUPPORTED: a folder in a build without cJSON.
+ * MICA_E_FORMAT: the file holds only weights, or one of the cases below; the message names the key, its value and what
+ * is supported:
  *
  *   - config.json is not a JSON object, is above 16 MiB, or is nested more than 64 deep
  *   - the family is unknown, or the model needs its author's code
@@ -197,8 +198,9 @@ MICA_API MICA_CHECKED mica_status mica_foundation_open(const char *path, const m
 /* Closes a model. Everything that it describes becomes invalid. NULL is a no-op. */
 MICA_API void mica_foundation_close(mica_foundation *model);
 
-/* True if path is a GGUF file, or a folder whose config.json names a model_type. Checks nothing else, and never fails.
- * Without the memory to find out it returns true; mica_foundation_open then reports the lack of memory. */
+/* True if path is a GGUF file, or a folder whose config.json names a model_type and was not written by Mica for a run
+ * (key "mica"). Checks nothing else, and never fails. Without cJSON, folders are not recognised. Without the memory to
+ * find out it returns true; mica_foundation_open then reports the lack of memory. */
 MICA_API bool mica_foundation_is(const char *path);
 
 /* Compares names and shapes of all tensors with the description. MICA_E_FORMAT: a tensor is missing, has another shape
@@ -226,14 +228,14 @@ MICA_API MICA_CHECKED mica_status mica_foundation_template(const mica_foundation
 
 /* --- pictures --- */
 
-/* Reads a picture file as the model's preprocessor_config.json says: resizes it, crops its centre and normalises it.
- * Writes (channels, picture, picture) floats to pixels, as mica_foundation_build.pixels takes them. The sizes are
- * fields of mica_foundation_info, or of its `vision`. Resized bytes equal PIL's. Transparent pixels of a PNG are
- * blended onto black.
+/* Reads a picture file and does the steps that the model's preprocessor_config.json lists: resizes it, crops its centre
+ * and normalises it. Writes (channels, picture, picture) floats to pixels, as mica_foundation_build.pixels takes them.
+ * The sizes are fields of mica_foundation_info, or of its `vision`. Resized bytes equal PIL's. Transparent pixels of a
+ * PNG are blended onto black.
  *
  * MICA_E_INVALID: the model does not read pictures. MICA_E_NOT_FOUND: it has no preprocessor_config.json.
- * MICA_E_UNSUPPORTED: that file requires a step or a filter that Mica lacks. MICA_E_FORMAT: that file is invalid, or
- * makes pictures of another size. It can also fail as mica_image_read does. */
+ * MICA_E_UNSUPPORTED: that file requires a step or a filter that Mica lacks, or the build lacks cJSON. MICA_E_FORMAT:
+ * that file is invalid, or makes pictures of another size. It can also fail as mica_image_read does. */
 MICA_API MICA_CHECKED mica_status mica_foundation_picture(const mica_foundation *model, const char *path,
                                                           float *pixels);
 
@@ -275,8 +277,9 @@ MICA_API mica_value mica_foundation_network(mica_nn *nn, const mica_foundation *
                                             const mica_foundation_build *build);
 
 /* Configures a network to keep weights in the form of the files (mica_nn_config.hold): blocks stay blocks, 16 bits stay
- * 16 bits, and kernels convert the weights as they read them. These weights are frozen. Call it before mica_nn_create.
- * The model must outlive the network. */
+ * 16 bits, and kernels convert the weights as they read them. These weights are frozen. Matrices that must be
+ * transposed or divided are converted instead, except the experts' matrices. Call it before mica_nn_create. The model
+ * must outlive the network. */
 MICA_API void mica_foundation_hold(const mica_foundation *model, mica_nn_config *config);
 /* Makes tensors of the weights that mica_foundation_hold keeps, for mica_session_config.parameters. On CPUs they use
  * the memory of the mapped files. Any number of sessions may use them. mica_foundation_load then reads the other
@@ -293,10 +296,10 @@ MICA_API MICA_CHECKED mica_status mica_foundation_load(const mica_foundation *mo
 /* --- files --- */
 
 typedef struct mica_foundation_write_config {
-  /* Type of matrices: f32, f16, bf16, or a block type such as q4_k (mica_block_name). The output layer gets at least
-   * q6_k. Rows that blocks of 256 do not divide get blocks of 32 (q4_k: q5_0, q5_k: q5_1, q6_k: q8_0), other rows f16.
-   * Vectors and tables of positions become f32. NULL: each tensor of a GGUF file and each matrix of a folder keeps its
-   * type. */
+  /* Type of matrices: f32, f16, bf16, or a block type such as q4_k (mica_block_name). With a block type, the output
+   * layer gets at least q6_k. Rows that blocks of 256 do not divide get blocks of 32 (q4_k: q5_0, q5_k: q5_1, q6_k:
+   * q8_0), other rows f16. Vectors, biases, tables of positions and routers of experts become f32. NULL: each tensor of
+   * a GGUF file and each other matrix of a folder keeps its type. */
   const char *type;
 } mica_foundation_write_config;
 

@@ -72,7 +72,8 @@ MICA_API MICA_CHECKED mica_status mica_generator_next(mica_generator *generator,
 
 /* Size of the vocabulary: the last dimension of the block's logits. */
 MICA_API int64_t mica_generator_vocabulary(const mica_generator *generator);
-/* Number of tokens that mica_generator_next can still write: context + 1 minus the tokens of the longest sequence. */
+/* Number of tokens that mica_generator_next can still write without a window: context + 1 minus the tokens of the
+ * longest sequence. */
 MICA_API int64_t mica_generator_room(const mica_generator *generator);
 /* Return the session that generates tokens, and the session that reads prompts, for inspection of their plans and
  * launches. The generator owns them. */
@@ -107,16 +108,16 @@ typedef struct mica_beam_config {
 
 /* Beam search on the device. A step extends each hypothesis by every token and keeps the best `beams` extensions per
  * source. Of extensions with equal scores, the one whose hypothesis ranked higher before the step wins, then the one
- * with the smaller token. A finished hypothesis stays in the beam unchanged. The search ends when all hypotheses of the
- * beam are finished.
+ * with the smaller token. A finished hypothesis competes unchanged. The search ends when all hypotheses of all sources
+ * are finished.
  *
  * A step also copies the caches of keys and values from the old hypotheses to the new ones. It needs no feeds and one
  * small download. Growing targets cause no planning, build or allocation. */
 typedef struct mica_beam_search mica_beam_search;
 
-/* Builds the session that does a step. Runs that read sources are planned when first needed, once per power of two of
- * the sources' length. Blocks. MICA_E_INVALID: a field is out of range; the message names it. It can also fail with an
- * error that `block` recorded in its graph. */
+/* Builds two sessions: one reads sources, the other does a step. Runs that read sources are planned when first needed,
+ * once per power of two of the sources' length. Blocks. MICA_E_INVALID: a field is out of range; the message names it.
+ * It can also fail with an error that `block` recorded in its graph. */
 MICA_API MICA_CHECKED mica_status mica_beam_search_create(mica_engine *engine, const mica_beam_config *config,
                                                           mica_beam_search **search);
 /* NULL is a no-op. */
@@ -132,8 +133,8 @@ typedef struct mica_beam_found {
 
 /* Translates `count` sources, at most `batch`. Source b is the first lengths[b] tokens in row b of ids (count, row).
  * limits[b] is the maximum number of target tokens including the end; limits NULL: the context. Each result is the same
- * as if its source were given alone. MICA_E_INVALID: a source is empty or longer than the context, an id is outside the
- * vocabulary, or a limit is out of range; the message names it. Blocks. */
+ * as if its source were given alone. MICA_E_INVALID: count is out of range, a source is empty or longer than its row or
+ * the context, an id is outside the vocabulary, or a limit is out of range; the message names it. Blocks. */
 MICA_API MICA_CHECKED mica_status mica_beam_search_run(mica_beam_search *search, const int32_t *ids,
                                                        const int32_t *lengths, int64_t row, const int32_t *limits,
                                                        int64_t count, const mica_beam_found *found);

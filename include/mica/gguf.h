@@ -65,8 +65,8 @@ typedef struct mica_gguf_value {
 typedef struct mica_gguf mica_gguf;
 
 /* Maps a file and checks its whole header. If the name ends in "-00001-of-0000N.gguf", opens all N shards; only the
- * keys of the first shard are used. MICA_E_NOT_FOUND, MICA_E_IO. MICA_E_FORMAT: one of these cases; the message names
- * file and reason:
+ * keys of the first shard are used. MICA_E_NOT_FOUND: the file or a shard is missing. MICA_E_IO. MICA_E_FORMAT: one of
+ * these cases; the message names file and reason:
  *
  *   - wrong magic bytes, a version other than 2 and 3, a big-endian file
  *   - counts above what the bytes can hold; texts or arrays past the end; arrays nested more than 4 deep
@@ -74,7 +74,7 @@ typedef struct mica_gguf mica_gguf;
  *   - a bool other than 0 and 1, an unknown kind or type
  *   - a rank above 4, a size that overflows, a row that is not a whole number of blocks
  *   - an alignment that is not a power of two up to 4,096; tensors that are not aligned, overlap, or end past the file
- *   - missing shards, or shards with different counts
+ *   - a shard other than the first, or shards whose names, keys and counts do not agree
  *
  * Types that Mica does not compute with (IQ4_XS, ...) can be opened and listed. */
 MICA_API MICA_CHECKED mica_status mica_gguf_open(const char *path, mica_gguf **file);

@@ -59,13 +59,14 @@ typedef struct mica_grammar mica_grammar;
  *
  * The grammar allows only one way to write a value. Members of an object are in the order of "properties", then come
  * the members that only "required" names, then others. Characters are escaped only if JSON demands it. A number with
- * bounds has no exponent, and an integer has no point. To keep numbers finite in length, they have at most 20 digits
- * before the point (more if their bounds have more), 20 after it and 3 in the exponent, unless "multipleOf" is above
- * 2000.
+ * bounds or "multipleOf" has no exponent, and an integer has no point. To keep numbers finite in length, they have at
+ * most 20 digits before the point and 20 after it (more if their bounds have more), and 3 in the exponent, unless
+ * "multipleOf" without its point is above 2000.
  *
  * MICA_E_FORMAT: the schema is not JSON. MICA_E_UNSUPPORTED: a keyword that Mica does not have, a reference to another
- * document, or more than 100,000 states. MICA_E_INVALID: a keyword has a wrong value, references form a cycle without a
- * value between them, or no value satisfies the schema. The message gives the path in the schema: "#/properties/a". */
+ * document, or a schema or grammar that is too large (100,000 states). MICA_E_INVALID: a keyword has a wrong value,
+ * references form a cycle without a value between them, or no value satisfies the schema. The message gives the path in
+ * the schema: "#/properties/a". */
 MICA_API MICA_CHECKED mica_status mica_grammar_create_schema(const char *json, size_t bytes,
                                                              const mica_tokenizer *tokenizer,
                                                              const mica_grammar_config *config, mica_grammar **grammar);
@@ -80,9 +81,9 @@ MICA_API void mica_grammar_destroy(mica_grammar *grammar);
 /* Words of 32 bits in a mask: (size of the vocabulary + 31) / 32. */
 MICA_API size_t mica_grammar_mask_words(const mica_grammar *grammar);
 /* Writes the mask of tokens that may come next: token t is bit t % 32 of word t / 32, as mica_sampler_draw reads it.
- * `mask` has mica_grammar_mask_words words. If the text must end here, and after a token of `ends`, only bits of `ends`
- * are set. MICA_E_UNSUPPORTED: the text must continue but no token of the vocabulary continues it, or the text has too
- * many possible readings. */
+ * `mask` has mica_grammar_mask_words words. Only bits of `ends` are set if the text must end here, or if a token of
+ * `ends` has ended it already. MICA_E_UNSUPPORTED: the text must continue but no token of the vocabulary continues it,
+ * or the text has too many possible readings. */
 MICA_API MICA_CHECKED mica_status mica_grammar_mask(mica_grammar *grammar, uint32_t *mask);
 /* Appends a token. MICA_E_INVALID: the mask does not allow the token; then the grammar does not change. */
 MICA_API MICA_CHECKED mica_status mica_grammar_accept(mica_grammar *grammar, int32_t token);

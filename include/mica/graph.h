@@ -10,7 +10,7 @@
  *   mica_value loss = mica_cross_entropy(h, labels, NULL);
  *   if (mica_graph_status(graph) != MICA_OK) puts(mica_graph_message(graph));
  *
- * Binary ops broadcast like NumPy. Operands of an op must have equal dtypes; mica_cast converts. mica/nodes.h has the
+ * Binary ops broadcast like NumPy. Their operands must have equal dtypes; mica_cast converts. mica/nodes.h has the
  * builders of all ops.
  *
  * Threads: use a graph and its values from one thread at a time. Several graphs may be built at once. */
@@ -38,8 +38,8 @@ MICA_API MICA_CHECKED mica_status mica_graph_create(mica_graph **graph);
 /* Destroys a graph. Sessions made from it keep what they need. NULL is a no-op. */
 MICA_API void mica_graph_destroy(mica_graph *graph);
 
-/* Return the first error of a builder, or MICA_OK, and the message of this error, "" for MICA_OK. The message has the
- * name of the op, shapes, and the names of values that have one. */
+/* Return the first error of a builder, or MICA_OK, and the message of this error, "" for MICA_OK. The message of an op
+ * has its name, shapes, and the names of values that have one. */
 MICA_API MICA_CHECKED mica_status mica_graph_status(const mica_graph *graph);
 MICA_API const char *mica_graph_message(const mica_graph *graph);
 /* Records an error in a graph as builders do. Call it in your own functions that build parts of graphs: layers, steps,
@@ -84,8 +84,8 @@ MICA_API const char *mica_value_name(mica_value value);
 MICA_API MICA_CHECKED mica_status mica_gradients(mica_value loss, const mica_value *wrt, size_t count,
                                                  mica_value *grads);
 
-/* Gradient checkpointing (Chen et al. 2016): the backward pass recomputes the intermediates of this value instead of
- * keeping them. Only checkpoints stay in memory. Returns the value. */
+/* Gradient checkpointing (Chen et al. 2016): this value is kept for the backward pass. The values between checkpoints
+ * are not kept, but computed again. Returns the value. */
 MICA_API mica_value mica_checkpoint(mica_value value);
 
 /* Returns the value; no gradient flows through it. */

@@ -66,8 +66,8 @@ static inline mica_arg mica_arg_of(mica_arg_kind kind, const mica_tensor *tensor
  * Global sizes are rounded up to multiples of local sizes, so the kernel must check bounds. A global size of 0 makes
  * the call a no-op. The kernel itself must respect strides and bounds of tensors. MICA_E_INVALID: the number of args
  * differs from the function's parameters, a tensor is NULL or belongs to another engine, a LOCAL has no bytes, or a
- * local size is 0. MICA_E_OVERFLOW: an INT does not fit into int. MICA_E_UNSUPPORTED: device or kernel cannot run
- * groups of this size. */
+ * local size is 0. MICA_E_OVERFLOW: an INT does not fit into int, or a global size is 2^63 or more. MICA_E_UNSUPPORTED:
+ * device or kernel cannot run groups of this size. */
 MICA_API MICA_CHECKED mica_status mica_kernel_run(mica_queue *queue, mica_kernel *kernel, const mica_arg *args,
                                                   size_t count, const size_t global[3], const size_t local[3]);
 

@@ -75,7 +75,7 @@ MICA_API mica_value mica_arcface(mica_value cosines, mica_value target, const mi
 
 /* Triplet loss (Schroff et al. 2015) over all triplets of a batch. The loss of sample a is the sum of
  *
- *   max(0, margin + cos(a, n) - cos(a, p))    over all samples p of a's class and n of other classes
+ *   max(0, margin + cos(a, n) - cos(a, p))    over all other samples p of a's class and all n of other classes
  *
  * x (N, E) float: embeddings of length 1; target i32 or i64 (N). The result is (N). *counts (may be NULL) receives the
  * number of each sample's terms above 0, f32 (N). The sum of losses divided by the sum of counts is the mean of Hermans

@@ -101,7 +101,7 @@ typedef struct mica_roc_scores {
 
 /* Computes the receiver operating characteristic as scikit-learn's roc_curve does with drop_intermediate=False: a point
  * (infinity, 0, 0), then one per distinct score, descending. Sample i is positive if truths[i] is not 0. curve (may be
- * NULL) receives up to count + 1 points, *points (may be NULL if curve is NULL) their number, and *result the scores.
+ * NULL) receives up to count + 1 points, *points their number (points may be NULL if curve is), and *result the scores.
  * Without a positive or without a negative sample there are no points, and the scores are NaN. MICA_E_INVALID: a score
  * is NaN. MICA_E_NOMEM. */
 MICA_API MICA_CHECKED mica_status mica_roc(const float *scores, const uint8_t *truths, size_t count,
@@ -191,8 +191,9 @@ typedef struct mica_box_class_scores {
  *
  * In each picture and class, found boxes are taken in descending order of score (boxes with equal scores in the order
  * given), at most 100. Each is matched to the true box with the largest overlap that is not matched yet, if the overlap
- * reaches the threshold; among equal overlaps, to the last one. MICA_E_INVALID: a class is outside 0 to classes - 1,
- * classes is below 1, a coordinate is not finite, or a score is NaN. MICA_E_NOMEM. */
+ * reaches the threshold; among equal overlaps, to the last one. A crowd may be matched again. Crowds and ignored boxes
+ * are matched only if no other box is. MICA_E_INVALID: a class is outside 0 to classes - 1, classes is below 1, a
+ * coordinate is not finite, or a score is NaN. MICA_E_NOMEM. */
 MICA_API MICA_CHECKED mica_status mica_box_precision(const mica_true_box *truths, size_t truth_count,
                                                      const mica_found_box *found, size_t found_count, int32_t classes,
                                                      mica_box_scores *scores, mica_box_class_scores *by_class);

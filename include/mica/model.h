@@ -3,8 +3,8 @@
  *   mlp                  dense 128, relu, dense
  *   lenet                LeNet-5 with relu and max pooling (LeCun et al. 1998)
  *   cnn                  conv 32 3x3, pool, conv 64 3x3, pool, dense 128
- *   convnet              conv 3x3, batch norm, pool, four times or until the longer side has at most 4 points: 32, 64,
- *                        128 and 256 filters; mean, dense
+ *   convnet              conv 3x3, batch norm, pool, relu: four times, or fewer if one point is left, then until the
+ *                        longer side has at most 4 points; 32, 64, 128, then 256 filters; mean, dense
  *   vgg11                configuration A (Simonyan and Zisserman 2014)
  *   resnet18, resnet50   (He et al. 2015)
  *   mobilenetv2          (Sandler et al. 2018)
@@ -36,7 +36,7 @@ MICA_BEGIN_DECLS
 typedef enum mica_stem { MICA_STEM_AUTO, MICA_STEM_SMALL, MICA_STEM_LARGE } mica_stem;
 
 /* name, text: input samples of a network. IMAGE: (C, H, W) float. TABLE: any shape, float; flattened. TOKENS: (T) i32
- * ids, or (T, F) float features. tagger, tcn and cnn_gru read features directly, other networks through a dense
+ * or i64 ids, or (T, F) float features. tagger, tcn and cnn_gru read features directly, other networks through a dense
  * layer. */
 #define MICA_MODEL_FAMILY_LIST(X)                                                                                      \
   X(IMAGE, "image")                                                                                                    \
@@ -58,8 +58,8 @@ typedef enum mica_model_norm { MICA_MODEL_NORM_BATCH, MICA_MODEL_NORM_GROUP } mi
 typedef struct mica_model_config {
   const char *name; /* for mica_model_build; mica_model_create takes it as an argument */
   int64_t classes;  /* number of outputs; 0: 10 */
-  /* for mica_model_create: shape of a sample. Rank 0: (1, 28, 28) for mlp, lenet and cnn, (3, 224, 224) for other
-   * images, the published length for tokens */
+  /* for mica_model_create: shape of a sample. Rank 0: (1, 28, 28) for mlp, lenet and cnn, (3, 320, 320) for detector,
+   * (3, 224, 224) for other images, any length for tokens */
   mica_shape input;
   mica_stem stem;
   /* mlp: hidden units (0: 128); cnn, convnet: filters of the first convolution (0: 32); unet: channels at full size (0:

@@ -30,7 +30,7 @@ struct mica_communicator;
  *
  *   INPUT    of dense layers and convolutions: the operand of the weight, in the network's dtype
  *   WEIGHT   of dense layers and convolutions: the weight before its use, in the network's dtype; of embeddings: the
- *            table, f32 or in the form that mica_nn_config.hold set
+ *            table, in the network's dtype if mica_nn_config.hold set blocks, else in the dtype that it is held in
  *   RESULT   of dense layers, convolutions, embeddings and norms: the result, with bias, before an activation */
 #define MICA_NN_POINT_LIST(X)                                                                                          \
   X(INPUT, "input")                                                                                                    \
@@ -78,8 +78,9 @@ typedef struct mica_nn_config {
    * initial values and hooks use names without it. Copied. NULL: none. */
   const char *name_prefix;
   /* Called when a weight of rank 2 or more is made, which dense layers, embeddings and convolutions have. Weights of
-   * rank 1 are f32. NULL: all weights are f32 and trained. Errors recorded in the graph: MICA_E_SHAPE: a row is not a
-   * whole number of blocks. MICA_E_UNSUPPORTED: blocks together with tensor_ranks. */
+   * rank 1 are f32. NULL: all weights are f32 and trained. Errors recorded in the graph: MICA_E_DTYPE: the dtype is not
+   * f32, f16 or bf16. MICA_E_INVALID: there is no such type of blocks. MICA_E_SHAPE: a row is not a whole number of
+   * blocks. MICA_E_UNSUPPORTED: blocks together with tensor_ranks. */
   mica_nn_hold_fn *hold;
   void *hold_user;
   /* File of weights whose shapes determine the widths of layers, instead of the arguments of the functions. With it,
@@ -190,8 +191,8 @@ MICA_API mica_value mica_nn_state_of(mica_nn *nn, const char *name, mica_dtype d
  * unknown, it records an error in the graph and returns the null value. */
 MICA_API mica_value mica_nn_weight_of(mica_nn *nn, const char *name);
 
-/* WEIGHT: trained. STATE: made by mica_nn_state. OPTIMIZER: made by mica_optimize; saved with a training run, but not a
- * part of the network. */
+/* WEIGHT: trained. STATE: made by mica_nn_state or mica_nn_state_of. OPTIMIZER: made by mica_optimize or mica_nn_step;
+ * saved with a training run, but not a part of the network. */
 typedef enum mica_nn_role { MICA_NN_ROLE_WEIGHT, MICA_NN_ROLE_STATE, MICA_NN_ROLE_OPTIMIZER } mica_nn_role;
 
 typedef struct mica_nn_parameter_info {
@@ -215,18 +216,19 @@ MICA_API const mica_nn_parameter_info *mica_nn_parameter_at(const mica_nn *nn, s
 MICA_API int64_t mica_nn_element_count(const mica_nn *nn, bool trained);
 
 /* Freezes or thaws existing weights whose names (without name_prefix) match the pattern: * is any text, ? any
- * character, as in "features.*". Weights that mica_nn_config.hold froze stay frozen. *count (may be NULL) receives the
- * number of matches. Call it before mica_optimize. */
+ * character, as in "features.*". Weights that are held in another form than f32 stay frozen. *count (may be NULL)
+ * receives the number of matches. Call it before mica_optimize. */
 MICA_API MICA_CHECKED mica_status mica_nn_freeze(mica_nn *nn, const char *pattern, bool frozen, size_t *count);
 /* Sets whether weight decay applies to the weights that match; pattern and *count are as in mica_nn_freeze. */
 MICA_API MICA_CHECKED mica_status mica_nn_set_decay(mica_nn *nn, const char *pattern, bool decay, size_t *count);
 
 /* Uploads initial values into a session made from the network's graph. Uses the engine's queue and blocks until they
- * are there, whatever queue the session runs on. Values only depend on the seed and the parameter's name (without
- * name_prefix). Weights in read-only memory, such as a mapped file (mica_nn_bind), are left alone. */
+ * are there, whatever queue the session runs on. Values only depend on the seed and on the parameter's name (without
+ * name_prefix), shape and initial distribution. Weights in blocks become 0. Weights in read-only memory, such as a
+ * mapped file (mica_nn_bind), are left alone. MICA_E_SHAPE: the session belongs to another network. */
 MICA_API MICA_CHECKED mica_status mica_nn_initialise(const mica_nn *nn, mica_session *session);
-/* Makes `session`, made from this network's graph, use the tensors of `owner` for all parameters of the network. owner
- * must outlive session. MICA_E_NOT_FOUND: owner lacks a parameter; the message names it. */
+/* Makes `session`, made from this network's graph, use the tensors of `owner` for all of the network's parameters that
+ * it has. owner must outlive session. MICA_E_NOT_FOUND: owner lacks one of these parameters; the message names it. */
 MICA_API MICA_CHECKED mica_status mica_nn_share(const mica_nn *nn, mica_session *session, mica_session *owner);
 
 /* Number of training steps so far, i64: the parameter "step" of the graph. mica_optimize makes it count. Its name has
@@ -274,7 +276,8 @@ typedef struct mica_name_row {
   int64_t every, phase;
   /* Name of a second tensor, spelled like `source`. Together they are MXFP4 as in safetensors files: the source is U8
    * (.., columns / 32, 16), whose byte b has elements 2 b and 2 b + 1 of a block; this one is U8 (.., columns / 32),
-   * exponents of two plus 127. NULL: the source has its elements. Allowed only with `every` and `phase`. */
+   * exponents of two plus 127. NULL: the source has its elements. Apart from `own` and `source`, only `every` and
+   * `phase` may then be set too. */
   const char *scales;
   double add; /* added to each element, such as 1 for Gemma's norms, which multiply by 1 + weight */
 } mica_name_row;
@@ -292,8 +295,8 @@ struct mica_weights;
 
 /* Reads the parameters of a session made from nn's graph from a source of weights (mica/weights.h), without the
  * optimiser's state. map NULL: equal names. f32, f64, f16, bf16 and blocks can be read into any float type, rounded to
- * nearest even. Parameters of other types need their own type and `add` 0. Blocks until everything is read.
- * Experimental.
+ * nearest even. Weights held in blocks need a source in the same blocks. Parameters of other types need their own type
+ * and `add` 0. Blocks until everything is read. Experimental.
  *
  * *missing receives the number of parameters that the source lacks; they keep their values. NULL: a missing parameter
  * is MICA_E_FORMAT. MICA_E_FORMAT also: a shape differs, a type is unreadable, a number is not finite, or a tensor is
@@ -349,7 +352,8 @@ typedef struct mica_embedding_config {
   mica_init_config weight; /* default: normal with deviation 1 */
 } mica_embedding_config;
 /* Embedding: rows of a table, weight (count, width), selected by i32 or i64 indices; the result has one more axis. Rows
- * are gathered from the f32 table and then cast to the network's dtype, so a step only touches the rows that it uses.
+ * are gathered from the table, which is f32 or in the form that mica_nn_config.hold set, and then cast to the network's
+ * dtype. A step thus only touches the rows that it uses.
  */
 MICA_API mica_value mica_nn_embedding(mica_nn *nn, const char *name, mica_value indices, int64_t count, int64_t width,
                                       const mica_embedding_config *config);

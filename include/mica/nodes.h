@@ -262,8 +262,8 @@ MICA_API mica_value mica_slice_assign(mica_value x, mica_value values, int32_t a
 /* Adds an axis of extent `depth` at `axis` of the result: `on` at the index, `off` elsewhere; both are scalars of one
  * dtype. Indices are i32 or i64. Negative ones count from the end; an index that is out of range gives only `off`. */
 MICA_API mica_value mica_one_hot(mica_value indices, int64_t depth, int32_t axis, mica_value off, mica_value on);
-/* The k largest or smallest elements along an axis in order. Equal elements keep their order; NaN counts as the largest
- * or smallest. The indices are i64. */
+/* The k largest or smallest elements along an axis: the largest or smallest first, equal elements in their order in x,
+ * and NaN before all others. The indices are i64. */
 typedef struct mica_top_k_results {
   mica_value values, indices;
 } mica_top_k_results;
@@ -282,8 +282,8 @@ MICA_API mica_value mica_gemm(mica_value a, mica_value b, mica_value c, double a
 /* Einstein summation, such as "ij,jk->ik". A letter names an axis; letters missing from the output are summed over.
  * Without an arrow, the output has the letters that occur once, in alphabetical order. "..." means axes without
  * letters, which broadcast; without an arrow they come first. A letter twice in a term takes the diagonal of axes that
- * are not dynamic. At most 16 terms. Float. count 0 returns the null value and sets mica_error_message, because there
- * is no graph to record the error. */
+ * are not dynamic. At most 16 terms. Number. If count is 0 or all values are null, it returns the null value and sets
+ * mica_error_message, because there is no graph to record the error. */
 MICA_API mica_value mica_einsum(const char *equation, const mica_value *values, size_t count);
 
 /* --- normalisation of rows --- */
@@ -319,7 +319,7 @@ MICA_API mica_value mica_batch_norm_train(mica_value x, mica_value scale, mica_v
                                           mica_value *mean, mica_value *variance);
 /* Instance norm: statistics per channel and image. Ulyanov et al. 2016. */
 MICA_API mica_value mica_instance_norm(mica_value x, mica_value scale, mica_value bias, double epsilon);
-/* Group norm: statistics per image and group of C / groups channels. Wu and He 2018. */
+/* Group norm: statistics per image and group of C / groups channels; C must not be dynamic. Wu and He 2018. */
 MICA_API mica_value mica_group_norm(mica_value x, mica_value scale, mica_value bias, int64_t groups, double epsilon);
 /* For channel c: x / (k + alpha / size sum x x)^beta. The sum is over `size` channels starting at c - floor((size - 1)
  * / 2); channels that do not exist add nothing. Krizhevsky et al. 2012. */
@@ -346,7 +346,7 @@ MICA_API mica_value mica_max_pool(mica_value x, const mica_pool_config *config);
 MICA_API mica_value mica_max_pool_indices(mica_value x, const mica_pool_config *config);
 /* Mean per window; 0 for a window without elements. Float. */
 MICA_API mica_value mica_average_pool(mica_value x, const mica_pool_config *config);
-/* (sum |x|^p)^(1/p) per window. Float. The gradient at 0 is not finite. */
+/* (sum |x|^p)^(1/p) per window. Float. Where the result is 0, the gradient is not finite, unless p is 1. */
 MICA_API mica_value mica_lp_pool(mica_value x, const mica_pool_config *config);
 /* Pool over all spatial axes, which stay with extent 1. p = 0 means 2. */
 MICA_API mica_value mica_global_average_pool(mica_value x);

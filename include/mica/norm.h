@@ -4,9 +4,9 @@
  * Results must not overlap operands. Negative axes count from the end. Backward passes give the gradient of the sum of
  * y dy; they recompute statistics from x, and results that are not needed may be NULL.
  *
- * The rules of mica/ops.h apply. The first call with new arguments and shapes builds a session, which may compile
- * kernels and blocks. The engine keeps the 64 sessions that were used last. Calls that find their session do not wait,
- * and allocate no device memory.
+ * The rules of mica/ops.h apply. The first call with new arguments, new shapes or another queue builds a session, which
+ * may compile kernels and block. The engine keeps the 64 sessions that were used last. Calls that find their session do
+ * not wait, and allocate no device memory.
  *
  * Threads: as in mica/ops.h. */
 #ifndef MICA_NORM_H
@@ -45,8 +45,8 @@ MICA_API MICA_CHECKED mica_status mica_op_rms_norm_bwd(mica_queue *queue, int32_
                                                        const mica_tensor *x, const mica_tensor *scale,
                                                        const mica_tensor *dy, mica_tensor *dx, mica_tensor *dscale);
 
-/* Below, x is (N, C, ...). scale, bias, statistics and their gradients are (C), of x's dtype or, for 16-bit types, f32.
- */
+/* Below, x is (N, C, ...). scale, bias, mean and variance are (C); dscale and dbias are like scale and bias. If x has a
+ * 16-bit type, scale and bias may have that type or f32, and statistics that are written are f32. */
 
 /* y = (x - mean) / sqrt(variance + epsilon) scale + bias with statistics per image and group of C / groups channels.
  * With groups = C it is instance norm. Wu and He 2018. */

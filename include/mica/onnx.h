@@ -34,12 +34,12 @@ MICA_BEGIN_DECLS
 
 typedef struct mica_onnx mica_onnx;
 
-/* Reads and checks a model of up to 1 GiB, not counting external data. Files with external data are mapped, and must
- * not be truncated while the model is open. They must be regular files in the model's folder, without further hard
- * links; symbolic links must stay inside it. MICA_E_FORMAT: the model is faulty; the message says what and where, or
- * names tensor, file and reason for external data. MICA_E_NOT_FOUND: a file is missing. */
+/* Reads and checks a model of less than 2 GiB, not counting external data. Files with external data are mapped, and
+ * must not be truncated while the model is open. They must be regular files in the model's folder or below it, without
+ * further hard links; symbolic links must stay inside the folder. MICA_E_FORMAT: the model is faulty; the message says
+ * what and where, or names tensor, file and reason for external data. MICA_E_NOT_FOUND: a file is missing. */
 MICA_API MICA_CHECKED mica_status mica_onnx_open(const char *path, mica_onnx **model);
-/* Reads a model of at most 2 GiB from memory. The bytes are copied. Error messages use `name`. External data are not
+/* Reads a model of less than 2 GiB from memory. The bytes are copied. Error messages use `name`. External data are not
  * possible. */
 MICA_API MICA_CHECKED mica_status mica_onnx_open_memory(const char *name, const void *data, size_t bytes,
                                                         mica_onnx **model);
@@ -195,12 +195,12 @@ typedef struct mica_onnx_feed {
  * gather gives 0 and a scatter writes nothing. */
 MICA_API MICA_CHECKED mica_status mica_onnx_run(mica_onnx_runner *runner, mica_queue *queue,
                                                 const mica_onnx_feed *feeds, size_t feed_count);
-/* Output number `index` of the last run, valid until the next run. The runner owns it. NULL before the first run and if
- * index is too large. */
+/* Output number `index` of the last run, valid until the next run. The runner owns it. NULL before the first run, from
+ * mica_onnx_bind_output of this output to the next run, and if index is too large. */
 MICA_API const mica_tensor *mica_onnx_output(const mica_onnx_runner *runner, size_t index);
 /* True if the last run bound this input: the compiled graph holds for its elements, not only its shape. */
 MICA_API bool mica_onnx_is_bound(const mica_onnx_runner *runner, const char *input);
-/* Number of lowerings that the runner keeps. */
+/* Number of lowerings that the runner keeps, without branches and loop bodies. */
 MICA_API size_t mica_onnx_lowering_count(const mica_onnx_runner *runner);
 /* Makes later runs write an output directly into this tensor, without a copy. The tensor must be contiguous, of the
  * runner's engine (else MICA_E_INVALID), and must have the output's dtype and shape in each run (else MICA_E_DTYPE,
@@ -226,25 +226,26 @@ typedef struct mica_onnx_report {
   uint64_t parameter_bytes; /* weights on the device */
   uint64_t plan_bytes;      /* held by the plans of all parts */
 } mica_onnx_report;
-/* Describes the last run. MICA_E_STATE: nothing has run yet. */
+/* Describes the last run. MICA_E_STATE: no run has finished (mica_onnx_run). */
 MICA_API MICA_CHECKED mica_status mica_onnx_runner_describe(const mica_onnx_runner *runner, mica_onnx_report *report);
 
 /* Runs the model on input_0.pb, input_1.pb, ... of a folder, in the order of its inputs, and compares the outputs with
- * output_0.pb, ... They must have equal dtypes and shapes, and |y - want| <= absolute + relative |want|.
+ * output_0.pb, ... They must have equal dtypes and shapes, and |y - want| <= absolute + relative |want|. An output
+ * without a file is not compared.
  *
  * relative and absolute 0: the tolerances of the conformance tests, 1e-3 and 1e-7. With u the dtype's unit roundoff,
  * bf16 uses 2 u instead, because rounding at other steps changes the last place. If the model is more than one
  * operator deep, 2 u sqrt(depth) max |want| is added for the accumulation of rounding errors (a random walk).
  *
  * MICA_E_NUMERIC: values differ; the message gives the output, the first wrong element and the number of wrong ones.
- * MICA_E_SHAPE, MICA_E_DTYPE: the message has both shapes or dtypes. */
+ * MICA_E_SHAPE, MICA_E_DTYPE: the message has both shapes or dtypes. MICA_E_NOT_FOUND: there is no output file. */
 MICA_API MICA_CHECKED mica_status mica_onnx_check(mica_onnx_runner *runner, mica_queue *queue, const char *folder,
                                                   double relative, double absolute);
 
 /* --- models in graphs --- */
 
 /* A weight that became a parameter of the graph, with its names in graph and file. It is an initial value, or the
- * result of a Constant node of the main graph. */
+ * tensor of a Constant node of the main graph. */
 typedef struct mica_onnx_parameter {
   char name[96];
   const char *file_name;
@@ -252,9 +253,10 @@ typedef struct mica_onnx_parameter {
 } mica_onnx_parameter;
 
 typedef struct mica_onnx_build_config {
-  /* Creates the parameter of a weight; NULL: mica_parameter. Weights are initial values of a float type with more than
-   * 32 elements, and results of Constant nodes of the main graph. Other initial values become constants, as does
-   * everything inside functions and bodies. */
+  /* Creates the parameter of a weight; NULL: mica_parameter. Weights are initial values of the main graph with more
+   * than 32 elements of a float type, or more than 65536 elements of another type, unless shapes depend on them.
+   * Tensors of Constant nodes count as initial values. Other initial values become constants, as does everything inside
+   * functions and bodies. */
   mica_value (*parameter)(void *user, mica_graph *graph, const char *name, mica_dtype dtype, mica_shape shape);
   void *user;
   /* Name of a value that becomes the only output; later nodes are omitted. NULL: the model's outputs. */
@@ -287,7 +289,8 @@ MICA_API MICA_CHECKED mica_status mica_onnx_load(const mica_onnx *model, mica_qu
                                                  mica_tensor *tensor);
 
 /* Copies initial value number `index` of the main graph. The caller frees *data with mica_free; the model owns *name.
- * After the last value, the call succeeds and *name is NULL. It can also fail as mica_onnx_load does. */
+ * After the last value, the call succeeds and *name is NULL. It fails if Mica lacks the value's type, or if its data
+ * are faulty. */
 MICA_API MICA_CHECKED mica_status mica_onnx_initial_read(const mica_onnx *model, size_t index, const char **name,
                                                          mica_dtype *dtype, mica_shape *shape, void **data);
 
@@ -295,7 +298,7 @@ MICA_API MICA_CHECKED mica_status mica_onnx_initial_read(const mica_onnx *model,
 
 typedef struct mica_onnx_write_config {
   /* Standard operator set, 17 to 23; 0: 17. Operators that are newer than this (Gelu 20, GroupNormalization 21,
-   * RMSNormalization 23) are written as several nodes. */
+   * RMSNormalization 23) are written as several nodes. Bitwise operators and scatters with MAX and MIN need set 18. */
   int64_t opset;
   /* Session that holds the graph's parameters, by name; may belong to another graph. NULL: the graph has no parameters.
    */
@@ -309,24 +312,26 @@ typedef struct mica_onnx_write_config {
    * TEXT". Unknown names are ignored. */
   const mica_onnx_text *docs;
   size_t doc_count;
-  /* If all weights need more bytes than this, they are stored in PATH.data beside the file; 0: 1 GiB. If a model
-   * already exists at PATH, its weights may be in that file; the first unused name of PATH.data, PATH.2.data, ... is
-   * taken then. */
+  /* If all weights need more bytes than this, weights of at least 1 KiB are stored in PATH.data beside the file; 0:
+   * 1 GiB. If a model already exists at PATH, its weights may be in that file; the first unused name of PATH.data,
+   * PATH.2.data to PATH.9.data is taken then. */
   uint64_t external_bytes;
 } mica_onnx_write_config;
 
 /* Writes the graph that computes these outputs as an ONNX model. The file is replaced atomically: at any moment there
- * is the old or the new model with its weights. (A file of weights is written first, and the old one is removed last.)
- * config may be NULL. Blocks.
+ * is the old or the new model with its weights. (A file of weights is written first. After the model, files with
+ * another of its names are removed.) config may be NULL. Blocks.
  *
- * Inputs and parameters keep their names, and so do other named values (mica_named). Dynamic dimensions are named "N"
- * if they are the first of an input, else "NAME_axis". An output must not itself be an input or parameter. Norms,
- * means, dense layers, convolutions with a bias, quantisation and other compositions that builders mark become one
- * operator each. Weights of recurrent layers are reordered to ONNX's convention.
+ * Inputs and parameters keep their names, and so do other named values (mica_named). A dynamic dimension is named "N"
+ * if it is the first one of an input or output, and "NAME_axis" if it is another one of an input. An output must not
+ * itself be an input or parameter. Norms, means, dense layers, convolutions with a bias, quantisation and other
+ * compositions that builders mark become one operator each. Weights of recurrent layers are reordered to ONNX's
+ * convention.
  *
  * MICA_E_UNSUPPORTED: a value has no ONNX form; the message names value and op, and nothing is written. MICA_E_INVALID:
  * the operator set cannot be written, a name occurs twice, there are no outputs, or an output is listed twice or is an
- * input or parameter. */
+ * input or parameter. MICA_E_OVERFLOW: the file itself would have 2 GiB or more. MICA_E_IO: all names for the file of
+ * weights are taken. */
 MICA_API MICA_CHECKED mica_status mica_onnx_write(const char *path, const mica_value *outputs, size_t count,
                                                   const mica_onnx_write_config *config);
 

@@ -144,7 +144,8 @@ MICA_API mica_gemm_config mica_gemm_config_default(void);
  *   f64              everything f64
  *   i8, u8           sums, c, d and bias i32; alpha and beta are used as integers; activation none or relu
  *
- * The order of sums depends on the sizes and the device; the same call gives the same bits. */
+ * The order of sums depends on the device and on sizes, types, strides and tuning (mica/tune.h). Without tuning, the
+ * same call gives the same bits. */
 MICA_API MICA_CHECKED mica_status mica_op_gemm(mica_queue *queue, const mica_gemm_config *config, const mica_tensor *a,
                                                const mica_tensor *b, const mica_tensor *c, const mica_tensor *bias,
                                                mica_tensor *d);

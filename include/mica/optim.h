@@ -62,17 +62,18 @@ typedef struct mica_optimizer_config {
    * weights; 0: none */
   double ema;
   /* Mixed precision: initial loss scale. The loss is multiplied by this factor before differentiation, so that small
-   * gradients survive in 16 bits. A run with a gradient that is not finite changes no weight and halves the factor;
-   * 2000 good runs in a row double it. All of this happens on the device. 0: no scaling. */
+   * gradients survive in 16 bits. A run whose scaled gradients, or the sum of their squares, are not finite halves the
+   * factor and changes no weight (with `accumulate`, it adds nothing); 2000 good runs in a row double it. All of this
+   * happens on the device. 0: no scaling. */
   double loss_scale;
   /* Name pattern, as for mica_nn_freeze, of embedding tables to update by rows. A step then updates only the rows that
    * the loss read, and the optimiser state of these rows; time and memory of a step do not grow with the table. This
    * applies to weights that are used only by mica_embedding or by gathers along axis 0. A weight with another use, such
    * as a tied output layer, is updated as a whole.
    *
-   * adagrad, and sgd without momentum and decay, give the same results as for whole tables. Other optimisers do not:
-   * rows that a step does not read keep their m, v and b, and are not decayed. adam becomes PyTorch's SparseAdam ("lazy
-   * Adam"): p -= r sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + epsilon).
+   * Without weight decay, adagrad, and sgd without momentum, give the same results as for whole tables. Otherwise
+   * results differ: rows that a step does not read keep their m, v and b, and are not decayed. adam becomes PyTorch's
+   * SparseAdam ("lazy Adam"): p -= r sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + epsilon).
    *
    * Cannot be combined with accumulate, ema or several ranks. NULL: no table. */
   const char *rows;
@@ -115,7 +116,7 @@ MICA_API mica_optimizer_config mica_optimizer_config_default(mica_optimizer opti
 
 /* Values that an optimiser adds to the graph; use them as outputs if needed. null if they do not exist. */
 typedef struct mica_optimizer_values {
-  mica_value gradient_norm; /* joint norm of all gradients before clipping; only with clip_norm or loss_scale */
+  mica_value gradient_norm; /* joint norm of all gradients before clipping; only with clip_norm */
   mica_value loss_scale;    /* factor that this run used */
 } mica_optimizer_values;
 

@@ -108,7 +108,9 @@ typedef struct mica_pipeline mica_pipeline;
 
 /* Builds this rank's stage. All ranks call it. Only the stage's input is kept per micro-batch: the backward pass first
  * repeats the forward pass (Chen et al. 2016). Initial values are the same as in one process. MICA_E_INVALID: there are
- * more stages than layers, cuts is wrong, or a layer's builder refused its arguments. */
+ * more stages than layers, cuts is wrong, micro_batches is below 1, or a layer returned the null value without an
+ * error. Errors that a layer or the loss records in the graph are returned too. MICA_E_SHAPE: the input of a layer, or
+ * the output, has a dynamic dimension. */
 MICA_API MICA_CHECKED mica_status mica_pipeline_create(mica_engine *engine, const mica_pipeline_config *config,
                                                        mica_pipeline **pipeline);
 /* NULL is a no-op. */

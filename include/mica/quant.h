@@ -55,13 +55,14 @@ typedef struct mica_quantize_config {
   bool plain_gradient;
 } mica_quantize_config;
 
-/* x: float; the result is computed in f32, or in f64 if x is f64. scale: float; a scalar, rank 1 or, with block, x's
- * rank. zero: any integer type; a scalar or scale's shape; null: 0. MICA_E_SHAPE: scale or zero does not match x and
- * the axis. MICA_E_DTYPE: another dtype. MICA_E_INVALID: bits or block is out of range. */
+/* x: float; the result is computed in f32, or in f64 if x or scale is f64. scale: float; a scalar, rank 1 or, with
+ * block, x's rank. zero: any integer type; a scalar or scale's shape; null: 0. MICA_E_SHAPE: scale or zero does not
+ * match x and the axis. MICA_E_DTYPE: another dtype. MICA_E_INVALID: bits or block is out of range, or narrow is set
+ * for an unsigned dtype. */
 MICA_API mica_value mica_quantize(mica_value x, mica_value scale, mica_value zero, const mica_quantize_config *config);
 
-/* x: I8, U8, I16, U16 or I32. With 4 bits, x is U8 and has two elements per byte. The result has scale's dtype.
- * Differentiable in scale. */
+/* x: any integer type. With 4 bits, x is U8 and has two elements per byte. The result has scale's dtype. Differentiable
+ * in scale. */
 MICA_API mica_value mica_dequantize(mica_value x, mica_value scale, mica_value zero,
                                     const mica_quantize_config *config);
 

@@ -64,21 +64,22 @@ typedef struct mica_run_config {
    *   data=2          two replicas
    *   pipe=2          each replica is cut into two pipeline stages (mica_train_stages)
    *   tensor=2        two ranks share each layer of a stage (mica_trainer_config.tensor)
-   *   micro=8         micro-batches per step (default 2 per stage)
+   *   micro=8         micro-batches per step (default: 2 per stage, or fewer if that does not divide the batch)
    *   order=gpipe     another pipeline schedule
    *
-   * NULL: every rank is a replica. The files are the same as for one process, and a resumed run may use other
-   * values. On every rank, MICA_E_INVALID: the number of ranks does not match, the network cannot be cut, or the ranks
-   * do not divide its heads or units. MICA_E_UNSUPPORTED: stages or tensor parallelism combined with teacher, quantize,
-   * sync-norm, a pruned network or an ONNX model; stages with precision f16; tensor parallelism of a network that has
-   * no such layers. */
+   * NULL: every rank is a replica. The files are the same as for one process, and a resumed run may use other values.
+   * On every rank, MICA_E_INVALID: the number of ranks does not match, the network cannot be cut, or the ranks do not
+   * divide its heads or units. MICA_E_UNSUPPORTED: stages or tensor parallelism combined with teacher, quantize,
+   * sync-norm, a pruned network, a published model or an ONNX model; stages with precision f16; tensor parallelism of a
+   * network that has no such layers. */
   const char *parallel;
   bool shard; /* divides the optimiser's state among replicas (mica_optimizer_config) */
   /* Relative speed of each rank, for example from mica_run_measure; the array must be the same on every rank. Batches
-   * are divided in these proportions; every rank gets at least one sample. NULL: evenly. Not with stages. */
+   * are divided in these proportions; every rank gets at least one sample. NULL: evenly. MICA_E_UNSUPPORTED: combined
+   * with stages or tensor parallelism. */
   const double *speeds;
   /* Allows batches that do not divide evenly: ranks get nearly equal shares. Use it to resume on another number of
-   * ranks. false: such batches are refused. Not with stages. */
+   * ranks. false, and with stages or tensor parallelism: such batches are refused. */
   bool uneven;
 } mica_run_config;
 
@@ -101,7 +102,8 @@ MICA_API MICA_CHECKED mica_status mica_run_create(mica_engine *engine, const mic
 /* Opens the folder of a run to evaluate and predict; folders of Mica 0.2 and later are accepted. Also opens an ONNX
  * model that mica_run_export wrote for a classify or regress run, to predict. MICA_E_FORMAT: a value in config.json or
  * a tensor is missing or is one that training never writes, such as a weight that is not finite; the message names file
- * and item. */
+ * and item. Also for an ONNX model that mica_run_export did not write. MICA_E_INVALID: `folder` is a file of a run.
+ * MICA_E_UNSUPPORTED: an ONNX model of another task. */
 MICA_API MICA_CHECKED mica_status mica_run_open(mica_engine *engine, const char *folder, mica_run **run);
 
 typedef struct mica_run_open_config {
@@ -223,9 +225,9 @@ typedef struct mica_run_input {
   uint64_t seed;
   int64_t steps;   /* steps of drawing; 0: the run's setting */
   double guidance; /* how strongly pictures follow their class; 0: the run's setting; MICA_ZERO: 0 */
-  /* Receives the predicted sections in order, some at a time, instead of *prediction. The task recommend then keeps no
-   * sections in memory; other tasks deliver all sections at once, at the end. A status other than MICA_OK ends the
-   * prediction. NULL: *prediction holds all sections. */
+  /* Receives the predicted sections in order, some at a time, instead of *prediction. The task recommend, and detect
+   * with a tracker, then keep no sections in memory; other tasks deliver all sections at once, at the end. A status
+   * other than MICA_OK ends the prediction. NULL: *prediction holds all sections. */
   mica_status (*take)(void *user, const mica_report *sections);
   /* Called for each picture or recording that cannot be read, with a sentence that names the file and the reason; the
    * prediction continues without it. If no file can be read, the prediction fails with MICA_E_FORMAT. The first such

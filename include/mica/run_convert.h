@@ -22,8 +22,8 @@ typedef struct mica_run_export_config {
 /* Exports the run's network as an ONNX model with mica_onnx_write. config may be NULL.
  *
  * Inputs have the names of the data's columns and a dynamic batch dimension; outputs have names chosen by the task.
- * Both are f32, whatever type was used in training. Values of layers have the layers' names. Sounds are inputs (N, T)
- * of any T.
+ * Numbers are f32, whatever type was used in training; tokens, ids and classes are i32. Values of layers have the
+ * layers' names. Sounds are inputs (N, T) of any T.
  *
  * Searches such as beam search are not exported; the program that runs the model must do them. The outputs are
  * therefore:
@@ -51,11 +51,11 @@ typedef struct mica_run_export_config {
  *   vocabulary, from, to                                 texts
  *   users, items, rating_mean, rating_range              recommendations
  *
- * Some tasks add further stored values of the run under their own names. The doc string of the graph repeats all of
- * this; the doc string of an input or output repeats the part about it.
+ * Some tasks add further stored values of the run under their own names. Doc strings describe inputs and outputs; the
+ * doc string of the graph repeats these descriptions.
  *
- * MICA_E_UNSUPPORTED: an op has no ONNX form (the message names it, and no file is written), or the run's task needs a
- * search to produce any answer. MICA_E_STATE: the run is an opened ONNX model. */
+ * MICA_E_UNSUPPORTED: an op has no ONNX form (the message names it, and no file is written), or the run's task defines
+ * no outputs for one pass of its network. MICA_E_STATE: the run is an opened ONNX model. */
 MICA_API MICA_CHECKED mica_status mica_run_export(mica_run *run, const char *path,
                                                   const mica_run_export_config *config);
 
@@ -74,38 +74,38 @@ typedef struct mica_run_quantize_config {
  * The caller frees *report with mica_report_destroy; report may be NULL. Blocks.
  *
  *   MICA_E_STATE         the run is quantised already, has no folder, or was trained for quantisation with other
- *                        settings than `how` and equalize; or the folder already holds a run
- *   MICA_E_INVALID       bits has another value, or there are no samples
- *   MICA_E_UNSUPPORTED   the network cannot have 4 bits
+ *                        settings than `how` and equalize; or the folder already holds a file of a run
+ *   MICA_E_INVALID       bits has another value, there are no samples, or folder and data lie one inside the other
+ *   MICA_E_UNSUPPORTED   no layer of the network can have 4 bits
  *   MICA_E_FORMAT        the data do not match the run's
  *   MICA_E_NOT_FOUND     there are no data */
 MICA_API MICA_CHECKED mica_status mica_run_quantize(mica_run *run, const mica_run_quantize_config *config,
                                                     mica_report **report);
 
 typedef struct mica_onnx_quantize_config {
-  /* Calibration data: a dataset of numbers or pictures, if the model has one input of f32 (its training part is used);
-   * or a folder with NAME.npy for each input. Samples are on the first axis; if the model fixes the batch size, it must
-   * be the same for all inputs. NULL: quantise only weights. */
+  /* Calibration data: a dataset of numbers or pictures, if the model has one input of f32; or a folder with NAME.npy
+   * for each input. A dataset without a training part is calibrated with its test part. Samples are on the first axis;
+   * if the model fixes the batch size, it must be the same for all inputs. NULL: only with how.weights_only. */
   const char *data;
   int64_t samples; /* maximum number of samples; 0: 512 */
-  /* The model's input is (x - mean) / deviation, where x is the dataset's number; u8 numbers are divided by 255 first.
-   * mean and deviation have `channels` values each: one per channel, or one for all channels. channels 0: the values in
-   * the model's metadata, which `mica export` writes; without them, mean 0 and deviation 1. */
+  /* For a dataset: the model's input is (x - mean) / deviation, where x is the dataset's number; u8 numbers are divided
+   * by 255 first. mean and deviation have `channels` values each: one per channel, or one for all channels. channels 0:
+   * the values in the model's metadata, which `mica export` writes; without them, mean 0 and deviation 1. */
   const double *mean, *deviation;
   size_t channels;
-  mica_quantize_settings how; /* bits must be 8, group 0 */
+  mica_quantize_settings how; /* bits must be 0 or 8, group 0 */
   const char *path;           /* file for the new model; it is overwritten */
 } mica_onnx_quantize_config;
 
-/* Writes an ONNX model with pairs of QuantizeLinear and DequantizeLinear around inputs and weights of Conv, Gemm and
- * MatMul. Weights are i8 with one scale per output; inputs are u8 with one scale. Batch norms after a convolution are
- * folded into it. Operator set, names and all other nodes stay. External tensors are stored in the new file. *report
- * lists for each Conv, Gemm and MatMul how it was quantised, or why it stays float. The caller frees *report with
- * mica_report_destroy; report may be NULL.
+/* Writes an ONNX model with pairs of QuantizeLinear and DequantizeLinear around weights and, unless how.weights_only is
+ * set, inputs of Conv, Gemm and MatMul. Weights are i8 with one scale per output; inputs are u8 with one scale. Batch
+ * norms after a convolution are folded into it. Operator set, names and all other nodes stay. External tensors are
+ * stored in the new file. *report lists for each Conv, Gemm and MatMul how it was quantised, or why it stays float. The
+ * caller frees *report with mica_report_destroy; report may be NULL.
  *
  * MICA_E_STATE: the model is quantised already. MICA_E_UNSUPPORTED: operator set below 13, 4 bits, groups, or an
- * operator that Mica lacks. MICA_E_FORMAT: the data do not match the model. Otherwise the errors of
- * mica_quantize_weights. Blocks. */
+ * operator that Mica lacks. MICA_E_FORMAT: the data do not match the model. MICA_E_INVALID: data is missing, or a
+ * deviation is not above 0. Otherwise the errors of mica_quantize_weights. Blocks. */
 MICA_API MICA_CHECKED mica_status mica_onnx_quantize(mica_engine *engine, const char *model,
                                                      const mica_onnx_quantize_config *config, mica_report **report);
 
@@ -149,9 +149,10 @@ typedef struct mica_prune_config {
  * `quantize` applies to that fine-tuning, not to the steps here. If data or settings hold out other samples than the
  * original run did, that run may have trained on held-out samples; a remark warns of this. Blocks for steps - 1 epochs.
  *
- *   MICA_E_STATE         too little or nothing can be removed (found before any training; nothing is written), the data
- *                        have changed, or the call was stopped (pruned.safetensors holds the weights so far; the
- *                        message says so)
+ *   MICA_E_STATE         too little or nothing can be removed (checked before any training), the run's own data have
+ *                        changed, so validation samples may be among those it was trained on, or the call was stopped
+ *                        (pruned.safetensors holds the weights so far; the message says so)
+ *   MICA_E_FORMAT        the data have other classes or tokens than the run
  *   MICA_E_UNSUPPORTED   the run is quantised or was trained for quantisation, or its network comes from a published
  *                        model or an ONNX model, whose layer widths are fixed
  *   MICA_E_INVALID       settings change the network
@@ -164,13 +165,13 @@ typedef struct mica_mask_config {
   const char *folder; /* folder for the new run */
 } mica_mask_config;
 
-/* Writes a copy of the run in which the smallest weights of each trained matrix (of a dense layer, an attention or an
- * embedding) and of each convolution are 0. The network computes as much as before; the zeros only let the file
- * compress better. The copy is not trained, because training would change the zeros again.
+/* Writes a copy of the run in which the smallest weights of each trained matrix (of a dense or recurrent layer, an
+ * attention or an embedding) and of each convolution are 0. The network computes as much as before; the zeros only let
+ * the file compress better. The copy is not trained, because training would change the zeros again.
  *
  * *zeros and *weights (both may be NULL) receive the number of zeros and of all these weights. MICA_E_STATE: the run is
- * quantised, has no folder or has no such weights of f32; or the new folder already holds a run. MICA_E_INVALID: share
- * is not between 0 and 1. */
+ * quantised, has no folder or has no such weights of f32; or the new folder already holds a file of a run.
+ * MICA_E_INVALID: share is not between 0 and 1, or folder and data lie one inside the other. */
 MICA_API MICA_CHECKED mica_status mica_run_mask(mica_run *run, const mica_mask_config *config, int64_t *zeros,
                                                 int64_t *weights);
 

@@ -36,9 +36,10 @@ typedef struct mica_run_query {
  * `like`. Each section has a table "items" with item, title and score, best first. The caller frees *prediction with
  * mica_report_destroy. Blocks.
  *
- * MICA_E_NOT_FOUND: a user or item does not occur in the training data; the message names it. MICA_E_INVALID: the query
- * has no users, items or ratings, an item is rated twice, or a rating is outside the range of the training data.
- * MICA_E_UNSUPPORTED: the run's task is not recommend, or its network cannot take new users or this context. */
+ * MICA_E_NOT_FOUND: a user or item does not occur in the training data, or `context` names a column that the run does
+ * not read; the message names it. MICA_E_INVALID: the query has no users, items or ratings, top is out of range, an
+ * item is rated twice, or a rating is outside the range of the training data. MICA_E_UNSUPPORTED: the run's task is not
+ * recommend, or its network cannot take new users or this context. */
 MICA_API MICA_CHECKED mica_status mica_run_recommend(mica_run *run, const mica_run_query *query,
                                                      mica_report **prediction);
 

@@ -41,9 +41,9 @@ typedef struct mica_run_texts {
   void *user;
 } mica_run_texts;
 
-/* Continues all prompts at once. Each result is the same as if its prompt were given alone. MICA_E_UNSUPPORTED: the
- * run's task is not language. MICA_E_INVALID: there is no prompt, one is empty or too long (the message names it), or
- * mica_generator_create refuses the configuration. Blocks. */
+/* Continues all prompts at once. Unless sampling.apart is set, each result is the same as if its prompt were given
+ * alone. MICA_E_UNSUPPORTED: the run's task is not language. MICA_E_INVALID: there is no prompt, one is empty or too
+ * long (the message names it), or mica_generator_create refuses the configuration. Blocks. */
 MICA_API MICA_CHECKED mica_status mica_run_generate(mica_run *run, const mica_run_texts *texts);
 
 MICA_END_DECLS

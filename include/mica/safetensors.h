@@ -32,18 +32,20 @@ typedef struct mica_safetensors_pair {
 /* A file opened for reading. */
 typedef struct mica_safetensors mica_safetensors;
 
-/* Maps a file and checks its whole header. A file that is replaced by renaming, as mica_safetensors_write does, stays
- * readable. It must not be truncated in place while it is open. MICA_E_NOT_FOUND or MICA_E_IO: the file cannot be
- * opened or read. MICA_E_FORMAT: the file has one of these faults, and the message names the file and the fault:
+/* Maps a file, checks its whole header and, if Mica wrote it, the hash of its content. A file that is replaced by
+ * renaming, as mica_safetensors_write does, stays readable. It must not be truncated in place while it is open.
+ * MICA_E_NOT_FOUND or MICA_E_IO: the file cannot be opened or read. MICA_E_FORMAT: the file has one of these faults,
+ * and the message names the file and the fault:
  *
- *   - a header above 100 MB, invalid UTF-8, or U+0000 in a text
+ *   - a header that is not a JSON object, is cut off or is above 100 MB; invalid UTF-8 or U+0000 in a text
  *   - gaps, overlaps, wrong sizes, or more than MICA_MAX_RANK dimensions
  *   - a name or key that occurs twice
  *   - an unknown type, or a BOOL other than 0 and 1
  *   - a file of Mica's with a wrong hash */
 MICA_API MICA_CHECKED mica_status mica_safetensors_open(const char *path, mica_safetensors **file);
 
-/* Opens a file's content in memory, which must stay valid until it is closed. Error messages use `name`. */
+/* Opens a file whose content is in memory; data must stay valid until mica_safetensors_close. Error messages use
+ * `name`. */
 MICA_API MICA_CHECKED mica_status mica_safetensors_open_memory(const char *name, const void *data, size_t bytes,
                                                                mica_safetensors **file);
 
@@ -63,13 +65,14 @@ MICA_API mica_safetensors_pair mica_safetensors_metadata_at(const mica_safetenso
 MICA_API const char *mica_safetensors_metadata(const mica_safetensors *file, const char *key);
 
 /* Writes tensors and texts into a file atomically: a temporary file beside it is synced and renamed. At any moment,
- * even after a kill or a power failure, path is the complete old or new file. Leftovers of killed writers are deleted.
- * Missing directories are created. metadata may be NULL if metadata_count is 0. Equal input gives equal bytes. Wider
- * types come first, so that tensors are aligned; otherwise the order is the caller's.
+ * even after a kill or a power failure, path is the complete old or new file (a device or pipe is written directly).
+ * Leftovers of killed writers are deleted. Missing directories are created. metadata may be NULL if metadata_count is
+ * 0. Equal input gives equal bytes. Wider types come first, so that tensors are aligned; otherwise the order is the
+ * caller's.
  *
  * MICA_E_IO: the message names the obstacle, such as a full disk; the old file stays. MICA_E_INVALID: a name or key
- * occurs twice, a name is "__metadata__", a name, key or text is NULL or not UTF-8, bytes do not match, or the format
- * lacks a type. MICA_E_OVERFLOW: the header would be above 100 MB. */
+ * occurs twice, a name is "__metadata__", a name, key or text is NULL or not UTF-8, a shape is invalid, bytes or data
+ * do not match it, or the format lacks a type. MICA_E_OVERFLOW: the header would be above 100 MB. */
 MICA_API MICA_CHECKED mica_status mica_safetensors_write(const char *path, const mica_safetensors_entry *entries,
                                                          size_t count, const mica_safetensors_pair *metadata,
                                                          size_t metadata_count);

@@ -8,7 +8,8 @@
  *   }
  *
  * A sampler is a chain. Each step changes logits or removes tokens; the last one draws from the softmax of what is
- * left, or takes the best. At least one token is always left. Among equal logits the smaller id comes first.
+ * left, or takes the best. Each step but logit_bias leaves at least one token. Among equal logits the smaller id comes
+ * first.
  *
  *   step          what it does, with p = softmax(logits) of the tokens that are left
  *   logit_bias    adds a number to the logits of chosen tokens; always first
@@ -98,14 +99,14 @@ MICA_API void mica_sampler_destroy(mica_sampler *sampler);
  * *logprob (logprob may be NULL) receives log softmax(logits) of the token over the whole vocabulary, before mask and
  * steps. Allocates at the first call, and when the vocabulary grows. *token and *logprob are written on success only.
  *
- * MICA_E_NUMERIC: a logit is not finite; the message names token and position. MICA_E_INVALID: mask and logit_bias
- * exclude all tokens, or an id is outside the vocabulary: one in logit_bias, or one of the accepted tokens that
- * penalties or DRY consider. */
+ * MICA_E_NUMERIC: a logit is not finite; the message names token and position. MICA_E_INVALID: vocabulary is not in 1
+ * .. 2^31 - 1, mask and logit_bias exclude all tokens, or an id is outside the vocabulary: one in logit_bias, or one of
+ * the accepted tokens that penalties or DRY consider. */
 MICA_API MICA_CHECKED mica_status mica_sampler_draw(mica_sampler *sampler, const float *logits, int64_t vocabulary,
                                                     const uint32_t *mask, int32_t *token, float *logprob);
-/* The *count tokens that the last draw chose from; NULL and 0 before the first draw and after a draw that failed. Valid
- * until the next draw. Best first if top_k or top_p is on, or if xtc was applied in this draw (xtc_probability); else
- * by id. */
+/* The *count tokens that the last draw chose from; NULL and 0 before the first draw, after a draw that failed and after
+ * a reset. Valid until the next draw or reset. Best first if top_k or top_p is on, or if xtc was applied in this draw
+ * (xtc_probability); else by id. */
 MICA_API const mica_candidate *mica_sampler_candidates(const mica_sampler *sampler, size_t *count);
 
 /* Accepts a token of the prompt or a drawn one: appends it to the history of penalties and DRY, and advances the

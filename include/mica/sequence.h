@@ -22,7 +22,7 @@ MICA_BEGIN_DECLS
  *   SINUSOIDAL   adds sines and cosines (Vaswani et al. 2017)
  *   ROTARY       rotates queries and keys by angles that grow with the position (Su et al. 2021)
  *   ALIBI        subtracts from a score in proportion to the distance of query and key (Press et al. 2021)
- *   NONE         not at all; only a causal mask depends on the order
+ *   NONE         not at all; only masks depend on the order
  *
  * mica_nn_positions applies LEARNED and SINUSOIDAL; mica_nn_attention applies ROTARY and ALIBI. */
 #define MICA_POSITIONS_LIST(X)                                                                                         \
@@ -53,8 +53,8 @@ typedef struct mica_rotary_config {
   const double *factors;
   double scale; /* multiplies cosine and sine, so scores grow by its square; 0: 1 */
 } mica_rotary_config;
-/* Rotary positions: rotates pair i of the features of x (B, T, H, D) by position base^(-2 i / rotated) / factors[i].
- * positions as from mica_positions. config may be NULL. Su et al. 2021. */
+/* Rotary positions: rotates pair i of the features of x (B, T, H, D) by the angle position * base^(-2 i / rotated) /
+ * factors[i]. positions as from mica_positions. config may be NULL. Su et al. 2021. */
 MICA_API mica_value mica_rotary(mica_value x, mica_value positions, const mica_rotary_config *config);
 
 /* Adds a vector per position to x (B, T, C). LEARNED: rows of the parameter weight (length, C), initially N(0, 0.02);
@@ -72,7 +72,7 @@ MICA_API mica_value mica_nn_positions(mica_nn *nn, const char *name, mica_value 
  *   BF16   as bf16: 2 bytes
  *   Q8     as i8: 1 byte, and one f16 scale per 32 features of a head; one per head if D is not a multiple of 32
  *
- * The form does not change the type in which attention computes: f32 if the network does. */
+ * Attention reads keys and values in the network's dtype, whatever the form. */
 #define MICA_CACHE_FORM_LIST(X)                                                                                        \
   X(F32, "f32")                                                                                                        \
   X(F16, "f16")                                                                                                        \
@@ -107,7 +107,7 @@ typedef struct mica_kv_cache {
    * and its caches have B / beams sequences. 0: 1 */
   int64_t beams;
   /* i32, one number per sequence of x, from 0 to B - 1: the cached sequence that it continues. Each number occurs at
-   * most once. Not with parents, beams or a memory. null: x has B sequences, in order. */
+   * most once. Not with parents, beams, recall or a memory. null: x has B sequences, in order. */
   mica_value slots;
   mica_cache_form form;
 } mica_kv_cache;
@@ -157,8 +157,8 @@ typedef struct mica_nn_attention_config {
   mica_init_config weight, out_weight; /* of the layers for q, k and v; of the output layer; default: Xavier uniform */
 } mica_nn_attention_config;
 
-/* Multi-head attention of x (B, T, C) to itself (memory null) or to memory (B, Tk, C'): (B, T, C). config may be NULL.
- * Vaswani et al. 2017, Shazeer 2019, Ainslie et al. 2023. Layers:
+/* Multi-head attention of x (B, T, C) to itself (memory null, no recall) or to memory (B, Tk, C'): (B, T, C). config
+ * may be NULL. Vaswani et al. 2017, Shazeer 2019, Ainslie et al. 2023. Layers:
  *
  *   in_proj          ((H + 2 G) D, C): rows for queries, keys, values (PyTorch's in_proj_weight, in_proj_bias)
  *   q_proj, kv_proj  (H D, C) and (2 G D, C'), with a memory; rows as in PyTorch
@@ -238,14 +238,14 @@ typedef struct mica_transformer_config {
   mica_init_config weight, out_weight; /* of linear1 and linear2; default: Xavier uniform */
 } mica_transformer_config;
 
-/* Transformer block, x (B, T, C) to (B, T, C): self-attention, then attention to the memory (unless it is null and
- * cross.recall is not set), then two dense layers. config may be NULL.
+/* Transformer block, x (B, T, C) to (B, T, C): self-attention, then, if there is a memory or cross.recall is set,
+ * attention to the memory, then two dense layers. config may be NULL.
  *
  * Names are those used by PyTorch's TransformerEncoderLayer and, with a memory, TransformerDecoderLayer: self_attn,
- * multihead_attn, linear1, linear2, norm1, norm2, norm3. norms AROUND adds norm1_after, norm2_after and norm3_after.
- * For gated functions linear1 has 2 hidden rows: W1, then W3. With `apart`, W1 is gate_proj, W3 up_proj and W2
- * down_proj; without a gate, W1 is up_proj. With experts the layers are router, (count, C), and experts.gate_proj,
- * experts.up_proj and experts.down_proj, (count, rows, columns) each. MICA_E_UNSUPPORTED: experts with tensor_ranks. */
+ * multihead_attn, linear1, linear2, norm1, norm2, norm3. norms AROUND adds a norm1_after to norm1, and so on. For gated
+ * functions linear1 has 2 * hidden rows: W1, then W3. With `apart`, W1 is gate_proj, W3 up_proj and W2 down_proj;
+ * without a gate, W1 is up_proj. With experts the layers are router, (count, C), and experts.gate_proj, experts.up_proj
+ * and experts.down_proj, (count, rows, columns) each. MICA_E_UNSUPPORTED: experts with tensor_ranks. */
 MICA_API mica_value mica_nn_transformer(mica_nn *nn, const char *name, mica_value x, mica_value memory,
                                         const mica_transformer_config *config);
 
@@ -297,7 +297,8 @@ MICA_API mica_value mica_mean_rows(mica_value x, mica_value lengths);
 
 /* --- networks --- */
 
-/* Sizes of networks for sequences. mica/model.h lists the networks, and the defaults that 0 stands for. */
+/* Sizes of networks for sequences. mica/model.h lists the networks with their default sizes, which 0 stands for; other
+ * defaults are given here. */
 typedef struct mica_sequence_sizes {
   int64_t vocabulary; /* number of token ids; 0: classes */
   int64_t context;    /* maximum number of positions; 0: 1024, or 512 of encoder and translator */

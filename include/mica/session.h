@@ -26,9 +26,9 @@ typedef struct mica_session_config {
   bool no_simplify; /* compile the graph as built */
   /* f16 or bf16: inference in 16 bits. f32 (0): as in the graph. MICA_E_UNSUPPORTED: the graph has assignments.
    *
-   * Convolutions and matrix products round f32 operands to this type and sum in f32. They and pointwise ops, pooling,
-   * concatenation and padding store their results in this type. Inputs, outputs, parameters and all other ops stay
-   * f32. */
+   * Convolutions and matrix products round f32 operands to this type and sum in f32. They store their results in this
+   * type, and so do the pointwise ops, max pooling, concatenation and padding that read such results. Inputs, outputs,
+   * parameters and all other ops stay f32. */
   mica_dtype dtype;
   /* Another session of the same engine. Parameters that both sessions have are stored once, in the other session's
    * memory. They match by name; dtypes and shapes must be equal. Training and inference of a network, or several batch
@@ -36,9 +36,9 @@ typedef struct mica_session_config {
   mica_session *share;
   /* Memory for single parameters; takes precedence over `share`. The tensors may belong to the caller or to any session
    * (mica_session_parameter). A tensor must be contiguous and have the parameter's dtype and shape. It must begin at a
-   * multiple of 64 bytes in its buffer, as tensors from mica_tensor_create do. Two parameters must not overlap
-   * (MICA_E_INVALID). For a NULL tensor, the session allocates memory of its own, even if `share` has that parameter.
-   * Bindings of parameters that no output or assignment needs are ignored. */
+   * multiple of 64 bytes in its buffer, as tensors from mica_tensor_create do, unless it holds a weight in blocks. Two
+   * parameters must not overlap (MICA_E_INVALID). For a NULL tensor, the session allocates memory of its own, even if
+   * `share` has that parameter. Bindings of parameters that no output or assignment needs are ignored. */
   const mica_binding *parameters;
   size_t parameter_count;
   /* A session keeps a plan (memory and recorded launches) for each set of input shapes. If there are more plans, or
@@ -50,8 +50,8 @@ typedef struct mica_session_config {
 
 /* Compiles the part of the graph that outputs and assignments need. config may be NULL. The graph may grow or be
  * destroyed afterwards. `share` may be destroyed too: a session keeps the memory of its parameters alive (sharing one
- * parameter keeps the memory of all parameters that its owner created). Parameters start as zeros unless their memory
- * is given. If an input has dynamic dimensions, planning waits for the first run.
+ * parameter keeps its whole buffer, which may hold further parameters of its owner). Parameters start as zeros unless
+ * their memory is given. If a needed input has dynamic dimensions, planning waits for the first run.
  *
  * MICA_E_DTYPE, MICA_E_SHAPE: a given parameter does not match; the message names both sides. MICA_E_NOT_FOUND: a
  * binding names no parameter of the graph. mica_session_destroy: NULL is a no-op. */
@@ -61,7 +61,7 @@ MICA_API MICA_CHECKED mica_status mica_session_create(mica_engine *engine, mica_
 MICA_API void mica_session_destroy(mica_session *session);
 
 /* Tensor of a parameter; upload into it to initialise. The session owns it; it stays valid until mica_session_share
- * replaces it. NULL if the name is unknown. */
+ * replaces it. NULL if no output or assignment needs a parameter of this name. */
 MICA_API mica_tensor *mica_session_parameter(mica_session *session, const char *name);
 /* Makes the session use this tensor's memory for a parameter from the next run on. Rules as in
  * mica_session_config.parameters. Launches must be recorded again, so prefer to give parameters at creation. */
@@ -77,8 +77,9 @@ typedef struct mica_feed {
 
 /* Queues one run: reads inputs from feeds (each input once, contiguous, with the declared dtype and a matching shape),
  * computes the outputs, then assigns. Inputs that no output or assignment needs may be left out. Returns without
- * waiting. With known shapes it does not allocate, build or wait. New shapes are planned and recorded once, usually
- * without new kernels. The device reads feeds later: do not overwrite them from another queue before that.
+ * waiting. With known shapes it does not allocate, build or wait (but the first feed that does not begin at a multiple
+ * of 64 bytes allocates memory for its aligned copy). New shapes are planned and recorded once, usually without new
+ * kernels. The device reads feeds later: do not overwrite them from another queue before that.
  *
  * An op that exists only on the host makes the call wait for the op's inputs. Some of these ops, such as transfers to
  * other ranks, work in the background; the call then waits only where a later op needs the result. If an op on the host
@@ -89,7 +90,8 @@ MICA_API MICA_CHECKED mica_status mica_session_run(mica_session *session, mica_q
 
 /* Output number `index` of the last run, or the tensor bound to it. Without a binding, the session owns it: the next
  * run overwrites it, and it becomes invalid if shapes change and the session drops its plan. NULL if index is too
- * large; also before the first run if dimensions are dynamic, or while the device lacks memory for the outputs. */
+ * large; also before the first run if dimensions are dynamic, and for an unbound output whose memory does not exist
+ * yet: the next run allocates it. */
 MICA_API const mica_tensor *mica_session_output(const mica_session *session, size_t index);
 /* Makes later runs write an output directly into this tensor. tensor NULL: back to the session's own memory. The call
  * does not wait and allocates no device memory. The session keeps the tensor's memory alive until another one is bound.
@@ -107,9 +109,8 @@ typedef struct mica_session_report {
   size_t values;            /* values with memory of their own */
   uint64_t planned_bytes;   /* arena: peak of all temporaries; exact, known before the first run */
   uint64_t unplanned_bytes; /* size of the temporaries without sharing */
-  /* Memory that kernels need beside their operands: partial sums, for which all kernels share one buffer, and derived
-   * weights, such as packed ones. Plans and sessions with the same derived weights share them, but each report counts
-   * them. */
+  /* Memory that kernels need beside their operands: partial sums and derived weights, such as packed ones. Plans and
+   * sessions with the same derived weights share them, but each report counts them. */
   uint64_t workspace_bytes;
   uint64_t parameter_bytes; /* of parameters in the session's own memory */
   uint64_t io_bytes;        /* outputs */
@@ -120,8 +121,9 @@ typedef struct mica_session_report {
 /* Describes the plan for the shapes of the last run, or the only plan if no dimension is dynamic. MICA_E_STATE: nothing
  * is planned yet. */
 MICA_API MICA_CHECKED mica_status mica_session_describe(mica_session *session, mica_session_report *report);
-/* Lists the launches and host steps of a run in order, one per line: kernel, fused ops, shapes, flops, bytes. The
- * caller frees *text with mica_free. */
+/* Lists the launches and host steps of a run in order, one per line: kernel, fused ops, shapes, flops, bytes. A host
+ * step that works in the background has a line where it begins and one where it ends. The caller frees *text with
+ * mica_free. */
 MICA_API MICA_CHECKED mica_status mica_session_dump(mica_session *session, char **text);
 /* Source of the kernel of launch number `launch`, as it was compiled. MICA_E_NOT_FOUND: launch is too large. The caller
  * frees *text with mica_free. */

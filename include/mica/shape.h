@@ -43,7 +43,7 @@ MICA_API MICA_CHECKED mica_status mica_shape_count(mica_shape shape, int64_t *co
 MICA_API const char *mica_shape_format(mica_shape shape, char text[MICA_SHAPE_TEXT]);
 
 /* Broadcasts two shapes as NumPy does: last dimensions are aligned; each pair must be equal or contain a 1.
- * MICA_E_SHAPE: the shapes do not broadcast; the message names both. */
+ * MICA_E_SHAPE: the shapes do not broadcast; the message names both. MICA_E_INVALID: a shape is invalid. */
 MICA_API MICA_CHECKED mica_status mica_shape_broadcast(mica_shape a, mica_shape b, mica_shape *out);
 
 MICA_END_DECLS

@@ -27,8 +27,8 @@ typedef enum mica_signal_pad {
   MICA_SIGNAL_PAD_NONE
 } mica_signal_pad;
 
-/* Splits x (N, T) into frames (N, F, length). hop and length must be positive. MICA_E_SHAPE: the signal is shorter than
- * a frame. */
+/* Splits x (N, T) into frames (N, F, length). hop and length must be from 1 to 2^29 - 1. MICA_E_SHAPE: the signal with
+ * its padding is shorter than a frame, or too short to be mirrored. */
 MICA_API mica_value mica_frames(mica_value x, int64_t length, int64_t hop, mica_signal_pad pad);
 /* Adjoint of mica_frames: adds frames (N, F, length) at their positions in signals of like's shape (N, T). Only the
  * shape of like is read. The order of sums is fixed. */
@@ -40,8 +40,8 @@ MICA_API mica_value mica_overlap_add(mica_value frames, mica_value like, int64_t
 
 /* Transforms the axis before the pairs: x (..., m, 2) gives (..., n, 2). n 0: m. A shorter axis is padded with zeros, a
  * longer one cut. The axis must not be dynamic. n may be any number up to 2^24, but MICA_E_UNSUPPORTED if it is above
- * 2^23 and has a prime factor above 61. Factors 2, 3, 4 and 5 use butterflies, other factors up to 61 sums; larger
- * prime factors use Bluestein's (1970) convolution with powers of two. */
+ * 2^23 and has a prime factor above 61. Factors 2, 3, 4 and 5 use butterflies, other factors up to 61 sums. If a prime
+ * factor is larger, the transform is Bluestein's (1970) convolution, whose length is a power of two. */
 MICA_API mica_value mica_fft(mica_value x, int64_t n);
 MICA_API mica_value mica_ifft(mica_value x, int64_t n);
 /* Real transform: x (..., m) gives the frequencies 0 to n / 2, (..., n / 2 + 1, 2). */
@@ -53,8 +53,8 @@ MICA_API mica_value mica_irfft(mica_value x, int64_t n);
 /* --- spectrograms --- */
 
 /* w[i] = a - b cos(2 pi i / n) + c cos(4 pi i / n). (a, b, c): HANN (0.5, 0.5, 0); HAMMING (0.54, 0.46, 0); BLACKMAN
- * (0.42, 0.5, 0.08); RECTANGULAR (1, 0, 0). POVEY is HANN to the power 0.85 (Kaldi). n is the length, or the length - 1
- * if the window is symmetric. */
+ * (0.42, 0.5, 0.08); RECTANGULAR (1, 0, 0). POVEY is HANN to the power 0.85 (Kaldi). n is the window's width, or the
+ * width - 1 if the window is symmetric. */
 typedef enum mica_signal_window {
   MICA_SIGNAL_WINDOW_HANN,
   MICA_SIGNAL_WINDOW_HAMMING,
@@ -108,8 +108,8 @@ typedef struct mica_mel_config {
 
 /* torchaudio's defaults: mirrored ends, HTK scale without norm. */
 MICA_API mica_mel_config mica_mel_torchaudio(double rate, int64_t length, int64_t hop, int64_t mels);
-/* Kaldi's fbank: 25 ms every 10 ms, mean subtracted, pre-emphasis 0.97, Povey window, from 20 Hz. Kaldi's samples are
- * integers: x times 32768. */
+/* Kaldi's fbank: 25 ms every 10 ms, mean subtracted, pre-emphasis 0.97, Povey window, from 20 Hz. Kaldi reads integers:
+ * multiply samples from -1 to 1 by 32768. */
 MICA_API mica_mel_config mica_mel_kaldi(double rate, int64_t mels);
 
 /* Constant matrix of triangles, (stft.length / 2 + 1, mels) f32. */
@@ -123,8 +123,9 @@ typedef struct mica_decibels_config {
   double floor;     /* lower bound of x; 0: 1e-10, for amplitudes 1e-5 */
   double range;     /* lower bound relative to the maximum per sample of axis 0, in dB; 0: 80; MICA_ZERO: off */
 } mica_decibels_config;
-/* 10 log10(max(x, floor) / reference), for amplitudes 20 log10. config may be NULL. An element at the bound `floor` has
- * gradient 0. The gradient of an element at the bound that `range` sets goes to the sample's maximum. */
+/* 10 log10(max(x, floor) / max(reference, floor)), for amplitudes 20 log10; then at least the sample's maximum - range.
+ * config may be NULL. An element below `floor` has gradient 0. The gradient of an element that `range` raises goes to
+ * the sample's maximum. */
 MICA_API mica_value mica_decibels(mica_value x, const mica_decibels_config *config);
 
 /* DECIBELS: mica_decibels with defaults; LOG: log(x + 1e-6) (torchaudio's log_mels); KALDI: log(max(x, 2^-23)). */
@@ -142,10 +143,10 @@ MICA_API mica_value mica_mfcc(mica_value x, const mica_mfcc_config *config);
  * Golay 1964); near the ends, the polynomial of the first or last `width` frames is used. F must not be dynamic and
  * must be at least width. TORCHAUDIO: sum_k k x[t + k] / sum_k k^2 with repeated ends, applied `order` times. */
 typedef enum mica_delta_style { MICA_DELTA_STYLE_LIBROSA, MICA_DELTA_STYLE_TORCHAUDIO } mica_delta_style;
-/* Derivatives along the last axis of x (N, C, F). width must be odd and at least 3, order 1 or 2. */
+/* Derivatives along the last axis of x (N, C, F). width must be odd and from 3 to 255, order 1 or 2. */
 MICA_API mica_value mica_deltas(mica_value x, int64_t width, int32_t order, mica_delta_style style);
 
-/* y[t] = x[t] - p x[t - 1] for x (N, T), T >= 2. y[0] is x[0], or 3 x[0] - x[1] as in librosa. */
+/* y[t] = x[t] - p x[t - 1] for x (N, T). y[0] is x[0], or 3 x[0] - x[1] as in librosa, for T >= 2. */
 MICA_API mica_value mica_preemphasis(mica_value x, double p, bool librosa);
 
 /* --- augmentation --- */

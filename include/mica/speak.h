@@ -28,7 +28,7 @@ typedef struct mica_speech_config {
  *
  * MICA_E_UNSUPPORTED: the run's task is not speak. MICA_E_INVALID: the text is empty or not UTF-8, has a letter that
  * the run has not learned (the message names it), or a field is out of range. MICA_E_NOT_FOUND: the run has no such
- * speaker. */
+ * speaker. MICA_E_NUMERIC: the network predicts too many frames. */
 MICA_API MICA_CHECKED mica_status mica_run_speak(mica_run *run, const mica_speech_config *config, float **samples,
                                                  int64_t *count);
 

@@ -90,8 +90,9 @@ typedef struct mica_text_model_config {
   int32_t order; /* order of the model in letters, for plain text; 0: 6 */
 } mica_text_model_config;
 /* Reads a model from a file's content, UTF-8. Error messages use `name`. In plain text, other characters than `letters`
- * separate words. MICA_E_FORMAT: a line is malformed (the message names it), or no word has only these letters.
- * MICA_E_INVALID, MICA_E_NOMEM. */
+ * count as spaces; if no label is a space, they are left out. MICA_E_FORMAT: a line is malformed (the message names
+ * it), plain text is not UTF-8 or has none of the letters, or no word has only these letters. MICA_E_INVALID,
+ * MICA_E_NOMEM. */
 MICA_API MICA_CHECKED mica_status mica_text_model_read(const char *name, const char *content, size_t size,
                                                        const mica_text_model_config *config, mica_text_model **model);
 /* Reads a model from a file. Also MICA_E_NOT_FOUND, MICA_E_IO. */

@@ -34,7 +34,7 @@ typedef enum mica_setting_kind {
 typedef struct mica_setting_row {
   const char *name;
   mica_setting_kind kind;
-  const char *value;                  /* default; "" if the run chooses a value */
+  const char *value;                  /* default; "": none, or the run chooses a value */
   const char *hint;                   /* placeholder for the value in help: "RATE" */
   const char *text;                   /* help text */
   double low, high;                   /* INT, REAL: inclusive range */
@@ -67,7 +67,7 @@ MICA_API const mica_task_metric *mica_task_metrics(const char *task);
 /* Name of network number `index` that the task trains, a value of its setting "model". NULL after the last one, and if
  * there is no such task. */
 MICA_API const char *mica_task_network(const char *task, size_t index);
-/* Common settings for which the task has other defaults. The value "" means that the run infers it from the data.
+/* Common settings for which the task has other defaults. The value "" means that the run chooses a value.
  * The list ends with a NULL name. NULL if there is no such task. */
 MICA_API const mica_setting *mica_task_defaults(const char *task);
 

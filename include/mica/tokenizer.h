@@ -104,7 +104,7 @@ typedef struct mica_tokenizer_config {
   bool lowercase; /* converts texts to lower case (WORDPIECE: also without accents); decoding does not restore it */
   /* Special tokens with the ids 0, 1, ... Except for BPE and BYTE, the first one replaces unknown text. NULL:
    *
-   *   BPE, BYTE   "<pad>", "<s>", "</s>"
+   *   BPE, BYTE   none
    *   WORDPIECE   "[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]"; "[CLS]" and "[SEP]" frame texts
    *   others      "<unk>", "<pad>", "<s>", "</s>" */
   const char *const *special;
@@ -117,7 +117,8 @@ typedef mica_status mica_text_fn(void *user, const char **text, size_t *bytes);
 
 /* Trains a tokeniser on texts. config may be NULL. The same texts give the same file: ties go to smaller ids, then to
  * smaller bytes. MICA_E_FORMAT: a text is not UTF-8 (BPE and BYTE accept any bytes). MICA_E_INVALID: a field is out of
- * range, there is no text, or size is too small for the special tokens and the bytes or characters. */
+ * range, a special token is empty or listed twice, there is no text, or size is too small for the special tokens and
+ * the bytes or characters. BYTE does not call `next`, which may then be NULL. */
 MICA_API MICA_CHECKED mica_status mica_tokenizer_train(const mica_tokenizer_config *config, mica_text_fn *next,
                                                        void *user, mica_tokenizer **tokenizer);
 

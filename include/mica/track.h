@@ -61,8 +61,8 @@ typedef struct mica_track_box {
 
 /* Reads lines `frame,id,left,top,width,height[,confidence[,class[,...]]]`. Files count pixels from 1; this subtracts 1.
  * The confidence is 1 if it is missing. Empty lines are ignored. The caller frees *boxes with mica_free. MICA_E_FORMAT:
- * a line is wrong, or two boxes of a frame have the same id and neither has the confidence 0; the message has the line.
- * MICA_E_NOT_FOUND, MICA_E_IO, MICA_E_NOMEM. */
+ * a line is wrong, or two boxes of a frame have the same id (not -1) and neither has the confidence 0; the message has
+ * the line. MICA_E_NOT_FOUND, MICA_E_IO, MICA_E_NOMEM. */
 MICA_API MICA_CHECKED mica_status mica_track_read(const char *path, mica_track_box **boxes, size_t *count);
 /* Writes lines `frame,id,left,top,width,height,confidence,-1,-1,-1`, in the order given. MICA_E_IO, MICA_E_NOMEM. */
 MICA_API MICA_CHECKED mica_status mica_track_write(const char *path, const mica_track_box *boxes, size_t count);
@@ -72,8 +72,8 @@ MICA_API MICA_CHECKED mica_status mica_track_write(const char *path, const mica_
 /* Numbers of boxes, over all frames, and scores. true_boxes excludes boxes with a score of 0.
  *
  * A true box and a found box may match if their overlap is at least the threshold. A box matches at most one other. If
- * a true track and a found track matched before and their boxes still overlap enough, they match again. Among the
- * remaining boxes, the number of matches is made as large as possible, and then the sum of overlaps. */
+ * a true track and the found track that it matched last still overlap enough, they match again. Among the remaining
+ * boxes, the number of matches is made as large as possible, and then the sum of overlaps. */
 typedef struct mica_track_scores {
   int64_t frames, true_boxes, found_boxes, true_tracks, found_tracks;
   int64_t matches;         /* includes switches */

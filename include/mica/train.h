@@ -42,8 +42,8 @@ typedef struct mica_batch_values mica_batch_values;
  * has an error that lists the columns. mica_batch_has tells whether it exists. */
 MICA_API mica_value mica_batch_value(const mica_batch_values *batch, const char *name);
 MICA_API bool mica_batch_has(const mica_batch_values *batch, const char *name);
-/* Number of samples in the batch, f32. It is taken from the column that was read first with mica_batch_value; without
- * such a column the graph has an error (MICA_E_STATE). */
+/* Number of samples in the batch, f32. It is taken from the first column, in the order of the batch, that was read with
+ * mica_batch_value and has a dimension; without such a column the graph has an error (MICA_E_STATE). */
 MICA_API mica_value mica_batch_samples(const mica_batch_values *batch);
 
 /* For distillation: kind of a network's answer, and the distance that is minimised between the student's answer q and
@@ -170,9 +170,10 @@ typedef struct mica_trainer_config {
   const void *step_config;
   const struct mica_batch_column *columns, *test_columns; /* test_columns NULL: the same */
   size_t column_count, test_column_count;
-  /* Metric that decides which epoch is best; falling: a lower value is better. NULL or "loss": the loss. Must be a
-   * metric of tests or one that `evaluate` adds, else MICA_E_NOT_FOUND. Without validation data the training metric
-   * decides, or the loss if training lacks the metric. Between epochs with equal values, the loss decides. */
+  /* Metric that decides which epoch is best; falling: a lower value is better. NULL or "loss": the loss. Without
+   * `evaluate` it must be a metric of tests, else MICA_E_NOT_FOUND. Without validation data the training metric
+   * decides. The loss decides if the metric does not exist or is NaN. Between epochs with equal values, the loss
+   * decides. */
   const char *watch;
   bool falling;
   /* If the metric of an epoch is worse than the best one by at most this, its weights still replace the weights that
@@ -229,8 +230,10 @@ typedef struct mica_trainer_config {
    * must outlive the trainer. NULL: one rank. */
   mica_communicator *communicator;
   bool sync_norm; /* batch norms use the samples of all ranks, as one process would; not with stages */
-  /* Needs a communicator. MICA_E_INVALID: the number of ranks is not a multiple of the stages, the network has too few
-   * points to cut, a stage has no weight to train, or `accumulate` is set. MICA_E_UNSUPPORTED: a loss scale. */
+  /* Needs a communicator. MICA_E_INVALID: the number of ranks is not a multiple of the stages, there are more than 64
+   * stages, micro_batches is below 1, the network has too few points to cut, a stage has no weight to train, or
+   * `accumulate` or sync_norm is set. MICA_E_UNSUPPORTED: a loss scale, or a weight of the loss that depends on
+   * parameters. */
   mica_train_stages stages;
   /* Tensor parallelism; needs a communicator. This number of consecutive ranks has the same samples, and each has a
    * part of the network's layers (mica_nn_config.tensor_ranks) with its weights and optimiser state. Further ranks are

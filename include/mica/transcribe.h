@@ -27,16 +27,16 @@ typedef struct mica_transcriber_config {
 } mica_transcriber_config;
 
 /* Creates a transcriber: a network with the run's weights and its own state, which is carried from chunk to chunk.
- * Except for the text, memory does not grow with the sound. config may be NULL. The run must outlive it.
- * MICA_E_UNSUPPORTED: the run's task is not speech. MICA_E_INVALID: a field is out of range. Otherwise the errors of
- * mica_text_model_open. */
+ * Memory grows with the text and, if the search has a beam or a text model, slowly with the sound. config may be NULL.
+ * The run must outlive it. MICA_E_UNSUPPORTED: the run's task is not speech. MICA_E_INVALID: a field is out of range.
+ * Otherwise the errors of mica_text_model_open. */
 MICA_API MICA_CHECKED mica_status mica_transcriber_create(mica_run *run, const mica_transcriber_config *config,
                                                           mica_transcriber **transcriber);
 /* Destroys a transcriber. Call it before destroying the run. NULL is a no-op. */
 MICA_API void mica_transcriber_destroy(mica_transcriber *transcriber);
 
 /* Adds samples of one channel. The text does not depend on how samples are divided into calls. Blocks while it computes
- * complete chunks. MICA_E_FORMAT: a sample is not a number. */
+ * complete chunks. MICA_E_FORMAT: a sample is not finite. */
 MICA_API MICA_CHECKED mica_status mica_transcriber_push(mica_transcriber *transcriber, const float *samples,
                                                         int64_t count);
 /* Ends the recording and computes the rest. Later samples begin a new recording. */

@@ -32,7 +32,7 @@ MICA_API bool mica_tunable_get(size_t index, mica_tunable *tunable);
  * "conv fwd,n16,c64,h56,k64,r3,p1" is the pass (fwd, bwd_data, bwd_filter), followed by
  *
  *   n  images           k  filters                         s  stride (optional; 1)
- *   c  channels         r  height and width of a filter    d  dilation (optional; 1)
+ *   c  channels         r  size of a filter (optional; 1)  d  dilation (optional; 1)
  *   h  height, width    p  padding (optional; 0)           g  groups (optional; 1)
  *   o  output size (optional; needed if zeros beyond the padding enlarge the output)
  *
@@ -58,9 +58,9 @@ MICA_API const char *mica_tuner_candidate(const mica_tuner *tuner, size_t index)
 MICA_API MICA_CHECKED mica_status mica_tuner_add(mica_tuner *tuner, const char *candidate, size_t *index);
 MICA_API MICA_CHECKED mica_status mica_tuner_widen(mica_tuner *tuner, size_t index);
 
-/* Compares a candidate with the reference, then times it. *seconds is the median of 5 to 1,000 measurements, which take
- * `budget` seconds in total if their number allows it (0: 0.05). Blocks. MICA_E_NUMERIC: the result is wrong. Otherwise
- * the errors of a launch. */
+/* Compares a candidate with the reference, then times it. *seconds is the time of one run: the median of 5 to 1,000
+ * measurements, which take `budget` seconds in total if their number allows it (0: 0.05). Blocks. MICA_E_NUMERIC: the
+ * result is wrong. Otherwise the errors of a launch. */
 MICA_API MICA_CHECKED mica_status mica_tuner_measure(mica_tuner *tuner, size_t index, double budget, double *seconds);
 
 /* Stores a candidate as the best one for this problem. Ops of this engine use it from now on; other processes get it

@@ -57,9 +57,9 @@ typedef struct mica_sample_config {
 } mica_sample_config;
 
 /* y[m, c, p...] = x[images[m], c] at position grid[m, p...], as PyTorch's grid_sample and ONNX's GridSample. x (N, C,
- * H, W) or (N, C, D, H, W); grid (M, P..., 2 or 3) holds x along W, y along H, z along D, from -1 to 1 over the extent.
- * M is N without images. y (M, C, P...) has x's dtype. Float. Differentiable once in x and grid (NEAREST: in x); sums
- * over points of the grid have a fixed order. config may be NULL. */
+ * H, W) or (N, C, D, H, W); grid (M, P..., 2 or 3) holds x along W, y along H, z along D, from -1 to 1 over the extent,
+ * or in elements with `pixels`. M is N without images. y (M, C, P...) has x's dtype. Float. Differentiable once in x
+ * and grid (NEAREST: in x); sums over points of the grid have a fixed order. config may be NULL. */
 MICA_API mica_value mica_sample(mica_value x, mica_value grid, const mica_sample_config *config);
 
 typedef struct mica_roi_config {
@@ -73,9 +73,9 @@ typedef struct mica_roi_config {
   bool adaptive;
 } mica_roi_config;
 
-/* Pools boxes (K, 4) of images (K), i32 or i64, from x (N, C, H, W) to y (K, C, height, width): means of bilinear
- * samples; samples more than one pixel outside are 0. H and W must not be dynamic. Differentiable once in x. config may
- * be NULL. He et al. 2017. */
+/* Pools boxes (K, 4) of images (K), i32 or i64, from x (N, C, H, W) to y (K, C, height, width): means (maxima with
+ * `largest`) of bilinear samples; samples more than one pixel outside are 0. H and W must not be dynamic.
+ * Differentiable once in x. config may be NULL. He et al. 2017. */
 MICA_API mica_value mica_roi_align(mica_value x, mica_value boxes, mica_value images, const mica_roi_config *config);
 
 /* Deformable convolution: mica_conv with two spatial axes, in which each filter element reads x at a position shifted
@@ -89,7 +89,7 @@ MICA_API mica_value mica_roi_align(mica_value x, mica_value boxes, mica_value im
  *   mask    (N, G R S, P, Q), or null
  *   b       (K), or null
  *
- * config->output_pad must be 0. Differentiable once in all operands. */
+ * config may be NULL; its output_pad must be 0. Differentiable once in all operands. */
 MICA_API mica_value mica_deform_conv(mica_value x, mica_value offset, mica_value mask, mica_value w, mica_value b,
                                      const mica_conv_config *config);
 

@@ -5,8 +5,9 @@
  *   const mica_weight_entry *table = mica_weights_find(weights, "token_embd.weight");
  *
  * Files are mapped; opening reads only their headers. Two kinds are read whole: tensors of bools, and safetensors files
- * that Mica wrote, to check their hash. An open file may be replaced by renaming. It must not be truncated in place:
- * reading the lost pages would end the process (SIGBUS).
+ * that Mica wrote, to check their hash. If a signature is required (mica/signature.h), every file is read whole. An
+ * open file may be replaced by renaming. It must not be truncated in place: reading the lost pages would end the
+ * process (SIGBUS).
  *
  * Threads: open weights do not change; several threads may read them at once. */
 #ifndef MICA_WEIGHTS_H
@@ -21,7 +22,7 @@ MICA_BEGIN_DECLS
 
 struct mica_gguf;
 
-/* One tensor of a file. If `block` is MICA_BLOCK_NONE its elements have a dtype, else they are blocks of that type. */
+/* One tensor of a file. data holds single elements if `block` is MICA_BLOCK_NONE, else blocks of that type. */
 typedef struct mica_weight_entry {
   const char *name;
   const char *type; /* as spelled in the file: "F32", "BF16", "F8_E4M3", "Q4_K", "IQ4_XS" */

@@ -113,7 +113,8 @@ typedef struct mica_whisper_config {
   uint64_t seed;    /* of draws. The same seed, recording and device give the same text. */
   bool no_fallback; /* each window is transcribed once, at temperature 0 */
   /* false: the decoder also gets the text of the previous windows, back to the last window that was decoded at a
-   * temperature above 0.5, whose text is left out. true: the decoder does not get previous text. */
+   * temperature above 0.5, whose text is left out; at most decoder.positions / 2 - 1 tokens. true: the decoder does not
+   * get previous text. */
   bool no_context;
   /* The decoder's matrices are kept as f16 even if the file has f32. Matrices of 16 bits stay as they are. Kernels
    * compute in f32. */
@@ -128,7 +129,8 @@ typedef struct mica_whisper mica_whisper;
  *   MICA_E_INVALID       the model is of another family, config asks for a language or a translation but the model is
  *                        not multilingual or does not know the language, or a number is out of range
  *   MICA_E_NOT_FOUND     there is no tokenizer.json
- *   MICA_E_FORMAT        generation_config.json or preprocessor_config.json is invalid, or a token is missing
+ *   MICA_E_FORMAT        generation_config.json or preprocessor_config.json is invalid, a token is missing, or the
+ *                        decoder has fewer than 4 positions
  *   MICA_E_UNSUPPORTED   the model reads other features than mica_whisper_features computes */
 MICA_API MICA_CHECKED mica_status mica_whisper_create(mica_engine *engine, const mica_foundation *model,
                                                       const mica_whisper_config *config, mica_whisper **whisper);
@@ -136,14 +138,14 @@ MICA_API MICA_CHECKED mica_status mica_whisper_create(mica_engine *engine, const
 MICA_API void mica_whisper_destroy(mica_whisper *whisper);
 
 /* Adds samples of one channel, -1 to 1. Results do not depend on how samples are divided into calls. Blocks while it
- * computes. MICA_E_FORMAT: a sample is not a number. After another error begin again with mica_whisper_reset. */
+ * computes. MICA_E_FORMAT: a sample or a logit is not finite. After an error begin again with mica_whisper_reset. */
 MICA_API MICA_CHECKED mica_status mica_whisper_push(mica_whisper *whisper, const float *samples, int64_t count);
 /* Ends the recording and transcribes the rest. Later samples begin a new recording. A recording without samples has no
  * segments. MICA_E_FORMAT: a logit is not finite.
  *
  * Tokens are chosen as by transformers' generate(return_timestamps=True, task="transcribe",
- * condition_on_prev_tokens=True, temperature=(0, 0.2, ... 1)): the next window begins at the last time that the model
- * predicted. There are three differences:
+ * condition_on_prev_tokens=True, temperature=(0, 0.2, ... 1)): if the text of a window has two adjacent times, and does
+ * not end with a single time, the next window begins at the first of the last two. There are three differences:
  *
  *   - no segment begins after the end of the recording
  *   - a segment without a predicted end ends at the end of the recording at the latest
