@@ -50,7 +50,7 @@ void mica__content_remember(const mica__content *content) {
     const size_t room = known.room ? 2 * known.room : 16;
     mica__content *grown = known.count < known.room ? known.list : realloc(known.list, room * sizeof *grown);
     if (grown && known.count == known.room) known.room = room;
-    /* Without memory the hash is not remembered; the file's signature is then checked again when it is opened. */
+    /* Without memory the hash is not remembered; the file then needs a valid signature when it is opened. */
     if (grown) (known.list = grown)[known.count++] = *content;
   }
   pthread_mutex_unlock(&known.lock);

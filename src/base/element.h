@@ -1,5 +1,5 @@
 /* base/element.h: reads and writes elements of every dtype as doubles on the host: for references, readers and
- * printing, not for speed. */
+ * printing, not for speed. Also converts arrays of a floating type to f32, and checks bools. */
 #ifndef MICA_BASE_ELEMENT_H
 #define MICA_BASE_ELEMENT_H
 

@@ -31,11 +31,13 @@ MICA__SHARED mica_status mica__fail_lacks(const char *subject, const char *libra
 #endif
 
 /* Use the pair around calls whose failure is handled internally. Between begin and end, errors of this thread are
- * private: mica_error_message() and mica_error_status() return the private error. After end they return the error from
- * before begin again. Pairs may be nested. */
+ * private: mica_error_message() and mica_error_status() return the private error, which is empty at first. After end,
+ * they return the error from before begin again. Pairs may be nested, and each has an error of its own; from the
+ * seventh level on they share one. */
 MICA__SHARED void mica__attempt_begin(void);
 MICA__SHARED void mica__attempt_end(void);
-/* Ends an attempt and passes its failure on: its message becomes the public one. Returns status. */
+/* Ends an attempt instead of mica__attempt_end and passes its failure on: its message becomes the private one of
+ * the attempt around it, or the public one. Returns status. */
 MICA__SHARED mica_status mica__attempt_pass(mica_status status);
 
 /* Returns from the calling function with call's status unless it is MICA_OK. */
@@ -53,7 +55,8 @@ MICA__SHARED mica_status mica__attempt_pass(mica_status status);
     if (status != MICA_OK) goto label;                                                                                 \
   } while (0)
 
-/* Sends a log line to the callback of mica_log_set if the log includes its level. mica__log_wanted: 1 if it does. */
+/* Sends a log line to the callback of mica_log_set if the log includes its level. mica__log_wanted: 1 if there is a
+ * callback and the log includes the level. */
 MICA__SHARED void mica__log(mica_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int mica__log_wanted(mica_log_level level);
 

@@ -293,7 +293,7 @@ static void sync_parent(const char *path) {
   close(handle);
 }
 
-/* True if `found` is a temporary name that mica__file_replace gave for `name` in a process that no longer exists. */
+/* True if `found` is a temporary name that replace_at gave for `name` in a process that no longer exists. */
 static bool is_leftover(const char *found, const char *name) {
   size_t n = strlen(name);
   long process = 0;
@@ -320,8 +320,8 @@ static bool write_pieces(int file, const mica__bytes *pieces, size_t count) {
   return written;
 }
 
-/* Writes to a pipe. If its reader goes away, this thread's SIGPIPE is consumed so that it does not end the process, and
- * the error is EPIPE. */
+/* Writes to a pipe or a device. If a pipe's reader goes away, this thread's SIGPIPE is consumed so that it does not end
+ * the process, and the error is EPIPE. */
 static bool write_pipe(int file, const mica__bytes *pieces, size_t count) {
   sigset_t pipe, before, pending;
   sigemptyset(&pipe);

@@ -1,4 +1,5 @@
-/* base/file.h: reads or maps whole files, and replaces them atomically. */
+/* base/file.h: reads files or parts of them, maps them, finds them, replaces them atomically, and makes and removes
+ * folders. */
 #ifndef MICA_BASE_FILE_H
 #define MICA_BASE_FILE_H
 
@@ -22,7 +23,7 @@ MICA__SHARED mica_status mica__file_hold(const char *path, int *file);
 MICA__SHARED mica_status mica__file_read_open(int file, const char *path, unsigned char **data, size_t *size);
 
 /* Reads a file that no other user could have written. MICA_E_STATE if the file or its folder belongs to another user
- * except root, or if others can write to it; the first time in a process this also logs a warning. */
+ * except root, or if others can write to the file or its folder; the first such failure in a process logs a warning. */
 mica_status mica__file_read_private(const char *path, unsigned char **data, size_t *size);
 /* Reads a file that belongs to this user or root and that others cannot write, in any folder; else MICA_E_STATE. */
 mica_status mica__file_read_owned(const char *path, unsigned char **data, size_t *size);
@@ -30,15 +31,16 @@ mica_status mica__file_read_owned(const char *path, unsigned char **data, size_t
 MICA__SHARED mica_status mica__file_read_part(const char *path, double from, double to, unsigned char **data,
                                               size_t *size);
 
-/* Maps a file of any size; unmap it with mica__file_unmap. Fails as mica__file_read does. No NUL follows the
- * content. Replacing the file does not change the mapped pages; truncating it in place makes accesses fault. *data
- * is not NULL even for an empty file. */
+/* Maps a file of any size; unmap it with mica__file_unmap. MICA_E_NOT_FOUND and MICA_E_IO as in mica__file_read. No NUL
+ * follows the content. Replacing the file does not change the mapped pages; truncating it in place makes accesses
+ * fault. *data is not NULL even for an empty file. */
 mica_status mica__file_map(const char *path, const unsigned char **data, size_t *size);
 void mica__file_unmap(const unsigned char *data, size_t size);
 
 /* Looks for regular files with the given names (NULL ends the list): in the directory `at` or, if `at` is a file, next
- * to it. Sets *path, which must be empty, to the first one that exists and returns true; returns false if none exists.
- * If memory is short it returns true, and mica__text_status(path) fails. The caller frees *path. */
+ * to it; `at` itself does not count. Sets *path, which must be empty, to the first one that exists and returns true;
+ * returns false if none exists. If memory is short it returns true, and mica__text_status(path) fails. The caller frees
+ * *path. */
 MICA__SHARED bool mica__file_find(const char *at, const char *const *names, mica__text *path);
 
 /* Makes the missing directories above path. */

@@ -23,7 +23,8 @@ void mica__json_string(mica__text *json, const char *s) {
 }
 
 void mica__json_number(mica__text *json, double number) {
-  /* Nine significant digits identify an f32. A number from 1e5 on gets enough digits to have four after the point. */
+  /* Nine significant digits identify an f32. A number of magnitude 1e5 or more gets four digits after the point, but at
+   * most 15 digits in all. */
   const int digits = fabs(number) < 1e5 ? 9 : fabs(number) < 1e11 ? (int)floor(log10(fabs(number))) + 5 : 15;
   if (!isfinite(number))
     mica__text_add(json, "null");

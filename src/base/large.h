@@ -10,9 +10,9 @@
 #define MICA__LARGE_BYTES ((size_t)2 << 20)
 
 /* Allocates uninitialised memory that the caller soon writes completely, aligned for OpenCL's longest vector (on
- * Windows as by malloc). Free it with free(); NULL if memory is short. For large blocks, asks the system for huge
- * pages: they are provided in half the time and need fewer TLB entries. If the system ignores this, the memory has
- * ordinary pages. */
+ * Windows as by malloc). Free it with free(); NULL if memory is short. Linux is asked for huge pages for large blocks:
+ * they are provided in half the time and need fewer TLB entries. If the system ignores this, the memory has ordinary
+ * pages. */
 MICA__SHARED void *mica__alloc_large(size_t bytes);
 
 /* Allocates uninitialised memory at a multiple of alignment, a power of two; bytes must be a multiple of it. Free it

@@ -2,8 +2,8 @@
 #ifndef MICA_BASE_MEMORY_H
 #define MICA_BASE_MEMORY_H
 
-/* Returns freed memory to the system; useful after many small blocks between live ones were freed. Does nothing
- * without glibc, which alone has such a function. */
+/* Returns freed memory to the system; useful after many small blocks between live ones were freed. Does nothing without
+ * glibc. */
 void mica__memory_trim(void);
 
 #endif

@@ -29,7 +29,7 @@ static bool take_type(const char *descr, mica__npy *npy) {
   return false;
 }
 
-/* --- the dictionary: what Python writes for strings, truth values and tuples of integers, in any order --- */
+/* --- the dictionary: its keys in any order; strings, truth values and tuples of integers as Python writes them --- */
 
 static const char *skip_blanks(const char *at) { return at + strspn(at, " \t\r\n"); }
 

@@ -26,7 +26,8 @@ typedef struct mica__npy {
 
 /* Parses the header of a file of `size` bytes. begin: the first `have` bytes of the file, which are the whole file or
  * at least MICA__NPY_BEGIN bytes. name: the file's name, for messages. MICA_E_FORMAT: the file is not an npy file, is
- * of a kind that Mica does not support, or its size does not match the header. */
+ * of a kind that Mica does not support, its size does not match the header, or one of the first bytes is a bool other
+ * than 0 and 1. */
 MICA__SHARED mica_status mica__npy_parse_begin(const char *name, const void *begin, size_t have, uint64_t size,
                                                mica__npy *npy);
 

@@ -11,7 +11,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-/* strtod, snprintf and vsnprintf in the "C" locale; the program's locale does not change. Callable from any thread. */
+/* strtod, snprintf and vsnprintf in the "C" locale, unless memory is too short to make it; the program's locale does
+ * not change. Callable from any thread. */
 MICA__SHARED double mica__strtod(const char *text, char **end);
 MICA__SHARED int mica__snprintf(char *text, size_t bytes, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

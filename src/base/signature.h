@@ -6,8 +6,9 @@
 
 #include <mica/signature.h>
 
-/* MICA_OK if no signature is required or the model file's content has a valid one. path: the file's name; its signature
- * is next to it. Pass the bytes that will be used, not a second reading of the file. */
+/* MICA_OK if no signature is required, the model file's content has a valid one, or this process wrote that content.
+ * path: the file's name; its signature is next to it. Pass the bytes that will be used, not a second reading of the
+ * file. */
 MICA__SHARED mica_status mica__signature_demand(const char *path, const void *data, size_t bytes);
 
 /* mica__file_read and mica__file_map for model files: both require a valid signature. */

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Zero-initialise; free with mica__text_free. data is NULL at first and NUL-terminated after any addition. If an
- * allocation fails, later additions do nothing, and mica__text_status reports it once at the end. */
+/* Zero-initialise; free with mica__text_free. data is NULL at first and NUL-terminated after the first addition that
+ * succeeds. If an allocation fails, later additions do nothing, and mica__text_status reports it once at the end. */
 typedef struct mica__text {
   char *data;
   size_t length;
