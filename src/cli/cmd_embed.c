@@ -74,8 +74,8 @@ static bool is_picture(const mica_embedder *embedder, const char *line) {
   return !mica_embedder_reads_texts(embedder) || cli_is_picture(line);
 }
 
-/* Removes the pictures that cannot be read from the lines, with a message for each. Returns CLI_OK if it removed some
- * and others remain. */
+/* Removes from the lines the pictures that cannot be read, with a message for each. Returns CLI_OK if it removed some
+ * lines and others remain. */
 static int leave_out(const cli_command *self, const mica_embedder *embedder, texts *t) {
   size_t kept = 0;
   const size_t before = t->lines.count;

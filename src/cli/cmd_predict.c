@@ -19,7 +19,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-/* Maximum number of samples of --data to predict. */
+/* Maximum of --count, and of the samples of --data that --csv predicts without it. */
 #define MOST_SAMPLES 100000
 
 struct values {
@@ -87,7 +87,7 @@ static int refuse_picture(const cli_command *self, const char *path, const mica_
 }
 
 /* Without --out, pictures are written to RUN/predictions and replace files there. So that nothing outside that folder
- * is overwritten, this refuses a path that exists and is not of this type, such as a link. */
+ * is overwritten, this refuses a path that exists and is not of `type` (S_IFDIR or S_IFREG), such as a link. */
 static int refuse_link(const cli_command *self, const char *path, mode_t type) {
   struct stat about;
   if (lstat(path, &about) != 0 || (about.st_mode & S_IFMT) == type) return CLI_OK;
@@ -172,9 +172,9 @@ static int write_grid(const cli_command *self, const struct values *v, const mic
   return status;
 }
 
-/* Prints the prediction as text unless --json or --csv replaces it, adds it to the table `csv`, and writes its pictures
- * to `folder`. csv and folder may be NULL. If `refuses` is true and one of the files exists, fails before anything is
- * written. */
+/* Prints the prediction as text (not with --json; with --csv only for --pictures), adds it to the table `csv`, and
+ * writes its pictures to `folder`. csv and folder may be NULL. Before anything is written, fails if the path of a
+ * picture exists (if `refuses`), or is a link or no file (if not). */
 static int show_pictures(const cli_command *self, const struct values *v, const char *folder, bool refuses,
                          const mica_report *prediction, cli_sample_names *n, cli_csv *csv) {
   const size_t before = n->count;
@@ -258,7 +258,8 @@ static int show(showing *s, const mica_report *prediction) {
   const bool some = has_item(prediction, cli_picture_is_written);
   const int fits = check_shown(s, prediction);
   if (fits != CLI_OK) return fits;
-  /* Pictures of given files are written to --out or to the run's own folder, pictures of --data only to --out. */
+  /* Pictures of --data are written only to --out, others to --out or, without it, to the folder predictions of the
+   * run. */
   snprintf(folder, sizeof folder, v->out ? "%s" : "%s/predictions", v->out ? v->out : v->model);
   const bool written = some && (v->out || !v->data) && !is_grid(v) && !is_volume(v);
   int status = some && is_grid(v)     ? write_grid(s->self, v, prediction)
@@ -370,7 +371,8 @@ static int set_search(const cli_command *self, const struct values *v, mica_run 
   return mica_run_search(run, search) == MICA_OK ? CLI_OK : cli_fail_library(self);
 }
 
-/* Refuses inputs if the run draws pictures. If it does not, refuses options for drawing, and missing inputs. */
+/* Refuses --out with the ending of a picture format that Mica does not write. For a run that draws pictures, also
+ * refuses inputs; for any other run, options for drawing and a command without inputs. */
 static int check_drawing(const cli_command *self, const struct values *v, const mica_run *run) {
   const bool draws = mica_run_takes(run, MICA_RUN_OPTION_DRAW), given = v->data || v->text || v->inputs.count;
   const char *const named[] = {"class", "seed", "steps", "guidance"};
@@ -463,7 +465,7 @@ static int check_folders(const cli_command *self, const struct values *v) {
   return CLI_OK;
 }
 
-/* Checks the options of tracking: frames must be in one folder, and the output files must not exist yet. */
+/* Checks the options of tracking: frames must be in one folder, and neither --mot nor --out may exist yet. */
 static int check_track(const cli_command *self, const struct values *v) {
   const char *wrong = v->mot && !v->track ? "--mot needs --track"
                       : !v->track         ? NULL

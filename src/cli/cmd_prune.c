@@ -58,8 +58,8 @@ static int check(const cli_command *self, const struct values *v, mica_prune_con
   return CLI_USAGE;
 }
 
-/* Opens a run on the null device to find its task. task is "" if the run cannot be opened; mica_run_prune then reports
- * the error. */
+/* Opens a run on the null device to find its task, and prints a message if its training is unfinished. task is "" if
+ * the run cannot be opened; mica_run_prune then reports the error. */
 static void find_task(const cli_command *self, const char *folder, char task[64]) {
   mica_engine *engine = NULL;
   mica_run *run = NULL;
@@ -90,7 +90,8 @@ static void stop_at_once(const struct values *v, FILE *out, const char *task) {
   cli_stop_at_once(fileno(out ? out : stderr), path, said, CLI_STOP_EARLY "\n", v->json ? json : NULL);
 }
 
-/* Reports a stop between pruning steps: there is no run yet, and the last metrics belong to the weights in the file. */
+/* Reports a stop by signal `number` before the last training. There is no run to resume yet; progress->last has the
+ * metrics of the weights in pruned.safetensors. Returns an exit status. */
 static int say_stopped(const cli_command *self, const struct values *v, FILE *out, int number,
                        const cli_progress_state *progress) {
   fprintf(out ? out : stderr, "stopped: %s\n", mica_error_message());
@@ -129,7 +130,7 @@ static int prune(const cli_command *self, const struct values *v, const mica_pru
   return made == MICA_E_INVALID ? CLI_USAGE : CLI_FAILED;
 }
 
-/* Runs --masks: writes a copy of the run and sets its smallest weights to 0. Returns an exit status. */
+/* Runs --masks: writes a copy of the run in which the smallest weights of each layer are 0. Returns an exit status. */
 static int mask(const cli_command *self, const struct values *v) {
   mica_mask_config config = {.folder = v->out};
   mica_engine *engine = NULL;

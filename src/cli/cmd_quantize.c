@@ -81,7 +81,7 @@ static const char *measuring(const struct values *v) {
                             : NULL;
 }
 
-/* Parses the options that apply to both runs and ONNX models. Returns an exit status. */
+/* Parses the options for runs and for ONNX models, except --mean and --deviation. Returns an exit status. */
 static int take(const cli_command *self, const struct values *v, mica_run_quantize_config *c) {
   int64_t group = 0;
   *c = (mica_run_quantize_config){.data = v->data, .folder = v->out, .equalize = v->equalize};
@@ -130,7 +130,8 @@ static bool is_model(const char *path) {
   return n > 5 && !strcmp(path + n - 5, ".onnx");
 }
 
-/* Parses a list of numbers such as "0.485,0.456,0.406". Returns their count, or 0 if the text is not such a list. */
+/* Parses a list of numbers such as "0.485,0.456,0.406". Returns their count, or 0 if the text is not such a list or has
+ * more than MOST_CHANNELS numbers. */
 static size_t take_list(const char *text, double list[MOST_CHANNELS]) {
   for (size_t count = 0; cli_is_plain(text) && count < MOST_CHANNELS;) {
     char *end = NULL;
@@ -142,7 +143,8 @@ static size_t take_list(const char *text, double list[MOST_CHANNELS]) {
   return 0;
 }
 
-/* Parses the options that apply only to ONNX models, and refuses those that apply only to runs. */
+/* Parses the options that apply only to ONNX models, refuses those that apply only to runs, and checks --out and
+ * --data. Returns an exit status. */
 static int take_model(const cli_command *self, const struct values *v, double scale[2][MOST_CHANNELS],
                       mica_onnx_quantize_config *c) {
   struct stat about;

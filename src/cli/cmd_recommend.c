@@ -61,7 +61,7 @@ static int read_context(const cli_command *self, const struct values *v, mica_se
   return CLI_OK;
 }
 
-/* Prints a line per item. */
+/* Prints the title of each section and a line per item. */
 static void print_items(const mica_report *p) {
   for (size_t s = 0; s < mica_report_count(p); s++) {
     const mica_item *items = mica_report_find(p, s, "items");

@@ -150,7 +150,7 @@ static int measure(const cli_command *self, mica_queue *queue, mica_onnx_runner 
   return status == MICA_OK ? CLI_OK : cli_fail_library(self);
 }
 
-/* Profiles one more run: prints its table and writes its launches to a trace file. */
+/* Profiles one more run: writes its launches to a trace file and, without --json, prints the table of kernels. */
 static int profile(const cli_command *self, const struct values *v, mica_engine *engine, mica_onnx_runner *runner,
                    const cli_onnx_feeds *feeds) {
   char *text = NULL;
@@ -199,7 +199,7 @@ static int report(const cli_command *self, const struct values *v, mica_queue *q
 
 #define F16_MOST 65504.0
 
-/* Warns of each weight that has an element too large for f16, and prints its first such element. */
+/* Warns of each f32 weight that has a finite element too large for f16, and prints its first such element. */
 static int warn_of_weights(const cli_command *self, const mica_onnx *model) {
   for (size_t i = 0; i < mica_onnx_describe(model).weights; i++) {
     const char *name = NULL;

@@ -78,7 +78,7 @@ static const cli_option options[] = {
 
 static int signal_pipe[2] = {-1, -1};
 
-/* Asks the server to end; a second signal ends the process. */
+/* Asks the server to end; a second signal of the same kind ends the process at once. */
 static void on_signal(int number) {
   const char byte = (char)number;
   const int kept = errno;
@@ -140,7 +140,7 @@ static int read_settings(const cli_command *self, const struct values *v, serve_
 
 /* --- the server --- */
 
-/* Waits for a signal, or until the decoder fails. */
+/* Waits for a signal (returns CLI_OK), or until the decoder fails (returns CLI_DEVICE_LOST, after a message). */
 static int wait_for_end(const cli_command *self, serve_work *work) {
   char message[512];
   for (;;) {
@@ -160,7 +160,7 @@ static bool pass_token(void *user, const mica_decoder_event *event) {
 }
 
 /* Runs a text of 1 token and one of WARM_TOKENS tokens, so that kernels for both short and long texts are built before
- * the first request. */
+ * the first request. Skips a text that the context has no room for. */
 static mica_status warm_up(const serve_model *model, mica_decoder *decoder) {
   static const int32_t ids[WARM_TOKENS];
   for (size_t count = 1; count <= WARM_TOKENS && (int64_t)count + 3 < model->context; count += WARM_TOKENS - 1) {
@@ -174,7 +174,7 @@ static mica_status warm_up(const serve_model *model, mica_decoder *decoder) {
   return MICA_OK;
 }
 
-/* Checks the words NAME=PATH of --adapter. */
+/* Checks the words NAME=PATH of --adapter: their form, their number, and that names differ. */
 static int check_adapters(const cli_command *self, const cli_words *adapters) {
   if (adapters->count > SERVE_MOST_ADAPTERS) {
     cli_fail(self, "--adapter is given %zu times, but may be given at most %d times", adapters->count,
@@ -211,8 +211,8 @@ static mica_status add_adapter(const cli_model *opened, const char *word, mica_d
   return status;
 }
 
-/* Creates and warms up the objects that answer requests: a decoder for the model if it writes text, a decoder for each
- * adapter, and an embedder if the model does not write text or --pooling is given. */
+/* Creates and warms up the objects that answer requests: a decoder for the model if it writes text or has adapters, a
+ * decoder for each adapter, and an embedder if the model does not write text or --pooling is given. */
 static mica_status make_work(const struct values *v, const cli_model *opened, const mica_decoder_config *how,
                              serve_model *model, serve_work *work) {
   static const char *const texts[] = {"warm"};

@@ -75,8 +75,9 @@ static void sign_file(work *w, const char *path) {
 
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* Lists the paths in a folder that should be signed, sorted; hidden files and signatures are omitted. *error: an errno
- * if the folder could not be read to its end or memory is short, else 0. The caller frees each path and the list. */
+/* Lists the paths of the files and folders in a folder that are to be signed or checked, sorted; hidden ones and
+ * signatures are omitted. *error: an errno if the folder could not be read to its end or memory is short, else 0. The
+ * caller frees each path and the list. */
 static char **list_folder(const char *path, size_t *count, int *error) {
   DIR *folder = opendir(path);
   char **names = NULL;

@@ -91,8 +91,8 @@ static int print(const cli_command *self, const struct values *v, const char *ou
   return cli_json_print_line(&json, self);
 }
 
-/* Sets s->shares to how much the voice in a recording resembles each of the run's speakers. path: the file given with
- * --like. */
+/* Sets s->names and s->speakers to the run's speakers, and s->shares to how much the voice in the recording `path`
+ * resembles each of them. */
 static int hear(const cli_command *self, const char *path, speech *s) {
   s->names = mica_run_fact(s->trained, "speakers", &s->speakers);
   if (!(s->shares = calloc(s->speakers + 1, sizeof *s->shares))) return cli_fail(self, "there is not enough memory");
@@ -117,7 +117,7 @@ static bool is_other_kind(const char *file) {
 }
 
 /* Refuses options that are only for the other kind of model (a speak run, or a voice of Piper), options that conflict,
- * and a command that lacks a required option. */
+ * an --out that is not a WAV file, and a command that lacks a required option. */
 static int check(const cli_command *self, const struct values *v) {
   const bool voice = v->model && cli_voice_is(v->model);
   const char *other = voice         ? (v->iterations ? "iterations"

@@ -112,7 +112,7 @@ static void print_sentences(FILE *out, const char *summary) {
   }
 }
 
-/* Prints the least and the largest of the known depths, so that a wrong --depth-scale is noticed. */
+/* Prints the range of the known depths, so that a wrong --depth-scale is noticed, and the share of unknown ones. */
 static void print_depths(FILE *out, const mica_run *run) {
   size_t count = 0, some = 0;
   const double *range = mica_run_fact_numbers(run, "depth_range", &count);
@@ -187,7 +187,8 @@ static int say_stopped(const cli_command *self, const cli_training *how, const m
   return status == CLI_OK && *cli_stop_flag() ? 128 + *cli_stop_flag() : status;
 }
 
-/* Also says how to continue after a lost device or rank, and where the weights are if a file cannot be written. */
+/* Prints the library's error; after a lost device or rank how to continue, after a failed write where the weights
+ * are. */
 static int say_failed(const cli_command *self, const cli_training *how, const mica_run *run) {
   char path[4096];
   const bool lost = mica_error_status() == MICA_E_DEVICE_LOST;
@@ -217,8 +218,8 @@ static bool is_of_data(mica_status status) {
   return status == MICA_E_FORMAT || status == MICA_E_IO || status == MICA_E_NOT_FOUND || status == MICA_E_UNSUPPORTED;
 }
 
-/* Tests the weights that were kept, and writes the report. If files of the test part are damaged, tests on the
- * validation part instead. Remarks from number `remarks` on are printed with the results. */
+/* Tests the kept weights on the test part (else validation, else training data), and writes the report. If the test
+ * part cannot be read, uses the validation part and returns CLI_FAILED. Prints the remarks from `remarks` on. */
 static int finish(const cli_command *self, const cli_training *how, mica_run *run, const char *energy, size_t remarks) {
   FILE *out = how->out;
   mica_part part = mica_run_data(run, MICA_PART_TEST)         ? MICA_PART_TEST
@@ -342,7 +343,7 @@ typedef struct job {
 } job;
 
 /* Writes the command line that resumes the run. Besides --resume it needs only the options that config.json does not
- * store: the folder, the devices and how ranks share the work. */
+ * store: the folder, the devices, how ranks share the work, and the watchdog's time. */
 static void write_again(const struct values *v, const cli_ranks *ranks, char text[CLI_AGAIN_TEXT]) {
   const struct {
     const char *name, *value;
@@ -407,7 +408,7 @@ static int create(const job *j, const mica_run_config *config, mica_run **run) {
   return made == MICA_E_INVALID ? CLI_USAGE : CLI_FAILED;
 }
 
-/* Trains on one rank. Only rank 0 prints. */
+/* Trains on one rank. Only rank 0 prints anything but errors. */
 static int train(cli_ranks *ranks, size_t index, void *user) {
   const job *j = user;
   const cli_command *self = j->self;
@@ -425,8 +426,8 @@ static int train(cli_ranks *ranks, size_t index, void *user) {
   if (status != CLI_OK) return status;
   progress.task = mica_run_task(run);
   const cli_training how = {.json = v->json, .out = out, .folder = config.folder, .again = j->again, .speaks = speaks};
-  /* From here on a signal ends the process and removes the new folder. This includes SIGPIPE, which arrives if the
-   * summary is piped to a program that ends. */
+  /* Until the first step, a signal ends the process and removes the folder if it is new and empty. This includes
+   * SIGPIPE, which arrives if the summary is piped to a program that ends. */
   if (speaks) cli_train_stop_at_once(&how, run, CLI_STOP_EARLY "\n");
   cli_stop_catch();
   if (!v->quiet && speaks) cli_print_remarks(self, run);
@@ -468,9 +469,9 @@ static int measure(cli_ranks *ranks, size_t index, void *user) {
   return status;
 }
 
-/* Finds the ranks' speeds: the numbers of --speeds or, if devices differ, measured ones. Without --speeds, devices of
- * one kind get equal batches: measured speeds would vary a little from run to run, and the result of training would
- * vary with them. */
+/* Finds the speeds of the ranks: the numbers of --speeds, or measured ones (--speeds measured; or devices differ and
+ * neither --speeds nor --parallel is given). Measuring may drop slow devices. Otherwise batches are equal: measured
+ * speeds vary a little from run to run, and the result of training would vary with them. */
 static int find_speeds(const cli_command *self, cli_ranks *ranks, job *j) {
   const char *text = j->v->speeds;
   const mica_communicator *c = ranks->communicator[0];

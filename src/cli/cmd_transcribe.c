@@ -38,7 +38,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* A recording, and the run that transcribes it. */
+/* The recordings, and the run that transcribes them. */
 typedef struct writing {
   cli_recordings recordings;
   mica_run *run;
@@ -49,7 +49,7 @@ typedef struct writing {
   bool ended;   /* the text is complete, and gets a line even if it is empty */
 } writing;
 
-/* Prints the new part of the text. */
+/* Without --json, prints the part of the text that is not on the screen yet. last: the text is complete. */
 static void show(writing *w, bool last) {
   const char *text = mica_transcriber_text(w->transcriber);
   const size_t size = strlen(text);

@@ -59,7 +59,8 @@ static double rate(const mica_tuner *tuner, double seconds) {
   return seconds > 0 ? mica_tuner_flops(tuner) / seconds * 1e-9 : 0;
 }
 
-/* Measures candidates, beginning with number `from`, until the deadline. */
+/* Measures candidates, beginning with number `from`, and starts none after the deadline. Wrong ones are put in
+ * quarantine. */
 static void measure_from(mica_tuner *tuner, cli_worker *worker, const char *problem, size_t from, double deadline,
                          result *r) {
   for (size_t i = from; i < mica_tuner_count(tuner) && now() < deadline; i++) {
@@ -140,8 +141,8 @@ static int fail_shape(const job *j, const shape_list *shapes, size_t i) {
   return cli_fail(j->self, "%s line %zu: %s", shapes->file, shapes->lines[i], mica_error_message());
 }
 
-/* Tunes one shape within budget seconds. If it cannot be tuned, *wrong says whether that is because its text is not a
- * shape. Returns an exit status. */
+/* Tunes one shape; starts no candidate after `budget` seconds. Sets *wrong to true if the text is not a shape. Returns
+ * an exit status. */
 static int tune_shape(const job *j, const char *op, const shape_list *shapes, size_t i, double budget, bool *wrong) {
   char problem[256];
   mica_tuner *tuner = NULL;
@@ -180,8 +181,8 @@ static bool add_shape(shape_file *to, const char *text, size_t line) {
   return true;
 }
 
-/* Reads the first word of each line; "#" begins a comment. Returns 0, or an errno if the file cannot be read or
- * memory is short. */
+/* Reads the first word of each line of a file, or of standard input for "-"; "#" begins a comment. Returns 0, or an
+ * errno if the file cannot be read or memory is short. */
 static int read_shapes(const char *path, shape_file *shapes) {
   FILE *file = strcmp(path, "-") ? fopen(path, "r") : stdin;
   char *line = NULL;
@@ -316,7 +317,7 @@ static int run(const cli_command *self, const void *given) {
   double budget = DEFAULT_BUDGET;
   if (cli_number(self, "budget", values->budget, 1e-3, 1e6, &budget) != CLI_OK) return CLI_USAGE;
   if (cli_refuse_null(self, values->device) != CLI_OK) return CLI_USAGE;
-  /* If a worker dies between two requests, write then fails and this process goes on. */
+  /* A write to a worker that has died must fail instead of ending this process. */
   signal(SIGPIPE, SIG_IGN);
   mica_engine_config config = mica_engine_config_default();
   config.device = values->device;

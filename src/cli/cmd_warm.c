@@ -244,7 +244,7 @@ static bool drop_text(void *user, size_t prompt, const char *bytes, size_t count
   return true;
 }
 
-/* True if the run reads texts, not files. */
+/* True if the sample must be a text, not a file: the run generates texts or speaks them. */
 static bool needs_text(const mica_run *run) {
   return mica_run_takes(run, MICA_RUN_OPTION_GENERATE) || mica_run_takes(run, MICA_RUN_OPTION_SPEAK);
 }

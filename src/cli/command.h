@@ -1,4 +1,5 @@
-/* cli/command.h: the subcommands of `mica`, and the table of all of them.
+/* cli/command.h: the subcommands of `mica`: their table, the parser of their words, their help, error messages, and
+ * checks of paths.
  *
  * A new subcommand is a file src/cli/cmd_<name>.c that defines cli_command_<name>, and a row of cli/commands.def. Its
  * options are rows of a table: the parser fills a struct from them and --help is written from them, so that the two
@@ -20,7 +21,9 @@ typedef enum cli_kind {
   CLI_FLAG,   /* bool: true when given */
   CLI_TEXT,   /* const char *: the value as typed; NULL when not given */
   CLI_CHOICE, /* int: index of the choice; -1 when not given */
-  CLI_WORDS,  /* cli_words: this and all later operands, or all values of a repeated option; at most one per command */
+  /* cli_words: this and all later operands, or all values of a repeated option. The list lies in argv (add_word in
+   * parse.c), so values of two such options must not alternate. */
+  CLI_WORDS,
 } cli_kind;
 
 /* Words of the command line. */
@@ -94,7 +97,8 @@ extern const cli_command *const cli_commands[];
 /* The command of that name, or NULL. */
 const cli_command *cli_command_find(const char *name);
 
-/* Says that there is no command (or option) with the typed name, and suggests the nearest one. Returns CLI_USAGE. */
+/* Says that there is no command (or option) with the typed name, and suggests the nearest command, or mica train if the
+ * name is a task's. Returns CLI_USAGE. */
 int cli_fail_unknown(const cli_command *self, const char *typed);
 
 /* Result of cli_parse. CLI_PARSED: values is filled. CLI_PARSED_HELP: --help was given. CLI_PARSED_WRONG: the words are
@@ -106,7 +110,8 @@ cli_parsed cli_parse(const cli_command *self, int count, char **words, void *val
 /* Writes the help of one command. task: only the settings of that task; NULL: all settings. */
 void cli_print_help(const cli_command *self, const char *task);
 
-/* Writes "mica NAME: <sentence>" and a newline to stderr; self NULL leaves the name out. Returns CLI_FAILED. */
+/* Writes "mica NAME: <sentence>" and a newline to stderr, with control characters as "?"; self NULL leaves the name
+ * out. Writes nothing after cli_fail_silently. Returns CLI_FAILED. */
 int cli_fail(const cli_command *self, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Says why a path is not a published model: it does not exist, is empty, or is something else. Returns CLI_FAILED. */
 int cli_fail_published(const cli_command *self, const char *path);

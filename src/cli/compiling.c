@@ -15,7 +15,7 @@
 #define LOOK 0.1
 
 static atomic_int left;        /* number of programs that are being compiled or are waiting for a compiler process */
-static atomic_bool is_watched; /* a thread runs watch(), or its message is turned off */
+static atomic_bool is_watched; /* watch() has been started, or its message is turned off */
 
 /* Thread: waits until programs have been compiling for PATIENCE seconds in total, prints the message and ends. The
  * thread is detached, so it never delays the end of the command. */

@@ -20,7 +20,7 @@ static bool ends_in(const char *path, const char *end) {
 
 #define MOST_BYTES ((size_t)1 << 30)
 
-/* Reads a whole stream and adds a NUL. */
+/* Reads a whole stream, of at most MOST_BYTES, and adds a NUL. */
 static int read_whole(const cli_command *self, FILE *file, const char *path, char **data, size_t *bytes) {
   size_t room = 0, got = 1;
   *bytes = 0;
@@ -90,8 +90,8 @@ bool cli_is_picture(const char *path) {
 
 static int is_visible(const struct dirent *entry) { return entry->d_name[0] != '.'; }
 
-/* Frees the entries that are not pictures and moves the others to the front. Prints how many were not pictures. Returns
- * the number of pictures; if there is none, prints an error and returns 0. */
+/* Frees the entries that are not pictures and moves the others to the front. Returns the number of pictures. If some
+ * entries were not pictures, prints how many; if all were, prints an error and returns 0. */
 static int keep_pictures(const cli_command *self, const char *folder, struct dirent **entries, int found) {
   int kept = 0, unread = 0;
   char first[300] = "";

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* Texts, one per line. */
+/* The lines of a file, words of the command line, or paths. data: the memory of the texts; NULL if they are words. */
 typedef struct cli_lines {
   char *data;
   const char **texts;

@@ -20,7 +20,7 @@ typedef struct cli_energy {
 
 /* device: the device that does the work. */
 void cli_energy_begin(cli_energy *energy, const mica_device_info *device);
-/* The joules since cli_energy_begin; false if there is no counter. */
+/* The joules since cli_energy_begin; false if there is no counter or it cannot be read. */
 bool cli_energy_end(const cli_energy *energy, double *joules);
 
 #endif

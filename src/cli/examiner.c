@@ -21,7 +21,7 @@ extern char **environ;
  * position (mica__doctor_position) names the op, the kernel and the cases that are being examined.
  *
  * The answer has one line of JSON for the device, one for each new position, one for each line of the report, and the
- * line "end". If "end" is missing, the driver ended the process. */
+ * line "end". If "end" is missing, the driver or a signal ended the process. */
 #define MOST_ENDS 32
 
 typedef struct process {
@@ -219,9 +219,9 @@ static char *request_of(const follower *f) {
 }
 
 /* Prepares the next process after the driver ended one: adds its last position to f->ends, so that the next process
- * skips that group of cases. If the driver has ended two processes in the same group, reports a failure instead and
- * continues with the next op. Returns false, after a message, if the process ended before its first position or f->ends
- * is full. */
+ * skips that group of cases. If the driver has ended two processes in the same group, or this one outside of a group,
+ * reports a failure instead and continues with the next op. Returns false, after a message, if the process ended before
+ * its first position or f->ends is full. */
 static bool go_on(const cli_command *self, follower *f, const char *how) {
   mica__doctor_end end = {.position = f->position};
   char words[256];

@@ -1,5 +1,6 @@
-/* cli/examiner.h: examines kernels in a separate process. If a driver ends that process, the report goes on: the cases
- * at which it died become one line, and another process continues with the next case. */
+/* cli/examiner.h: examines kernels in a separate process. If a driver ends that process, its group of cases becomes one
+ * line of the report, and another process continues with the next group; if the driver ends a second process in the
+ * same group, with the next op. */
 #ifndef MICA_CLI_EXAMINER_H
 #define MICA_CLI_EXAMINER_H
 
@@ -18,7 +19,8 @@ typedef struct cli_examination {
   mica_stats stats;            /* sums over the processes, as far as they reported */
 } cli_examination;
 
-/* Examines ops, or all ops. Returns an exit status; CLI_FAILED, after a message, if the examination ended early. */
+/* Examines the ops of e->ops, or all ops if it is empty. Returns CLI_OK if all were examined, also if cases failed;
+ * else CLI_FAILED, after a message. */
 int cli_examine(const cli_command *self, cli_examination *e);
 
 /* Runs in the process that examines: reads a request from standard input and writes the results to standard output.

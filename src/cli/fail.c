@@ -1,4 +1,4 @@
-/* Error messages on stderr. */
+/* Error messages on stderr, and checks of the paths to write. */
 #include "cli/command.h"
 
 #include <errno.h>

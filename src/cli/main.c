@@ -94,7 +94,8 @@ static void print_log_line(void *user, mica_log_level level, const char *message
   fprintf(stderr, "mica: %s: %s\n", names[level], message);
 }
 
-/* Sets the log level from MICA_VERBOSE: 0 or unset: warnings, 1: information, 2: everything. */
+/* Sets the log level from MICA_VERBOSE: 0, empty or unset: warnings, 1: information, 2: everything. False for other
+ * values. */
 static bool start_log(void) {
   const char *verbose = getenv("MICA_VERBOSE");
   int amount = !verbose || !*verbose ? 0 : verbose[1] ? -1 : verbose[0] - '0';

@@ -5,9 +5,9 @@
 
 #include "cli/command.h"
 
-/* Ends this process with a message unless cli_meeting_end is called within `seconds` (0: 300). The message is "the
- * other ranks did not WHAT within ...", so `what` is a verb such as "start". Only one meeting at a time. If the thread
- * that watches the time cannot be created, there is no limit. */
+/* Ends this process with a message unless cli_meeting_end is called within `seconds` (0: 300) and half a second for
+ * each rank before this one. The message is "the other ranks did not WHAT within ...", so `what` is a verb such as
+ * "start". Only one meeting at a time. If the thread that watches the time cannot be created, there is no limit. */
 void cli_meeting_begin(const cli_command *self, const char *what, double seconds, int rank);
 void cli_meeting_end(void);
 

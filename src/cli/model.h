@@ -1,4 +1,4 @@
-/* cli/model.h: published models in commands: opens them and continues texts with them. */
+/* cli/model.h: published models in commands: opens them, continues texts with them, and writes them as GGUF files. */
 #ifndef MICA_CLI_MODEL_H
 #define MICA_CLI_MODEL_H
 
@@ -36,8 +36,8 @@ mica_cache_form cli_cache_form(int choice);
 int cli_model_write(const cli_command *self, const char *from, const char *adapter, const char *to, const char *type,
                     bool force, bool json);
 
-/* Continues the prompts in texts, as mica_run_generate does, and passes pieces to texts->text. schema: a JSON schema
- * file, or NULL. */
+/* Continues the prompts in texts, as mica_run_generate does, and passes pieces to texts->text. adapter: the path of an
+ * adapter, or NULL. schema: the path of a JSON Schema that the texts must match, or NULL. Returns an exit status. */
 int cli_model_continue(const cli_command *self, const char *path, const char *adapter, const char *device,
                        const char *schema, mica_cache_form cache, const mica_run_texts *texts);
 

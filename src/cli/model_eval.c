@@ -13,7 +13,8 @@
 /* The most bytes that the tokenizer accepts. */
 #define MOST_BYTES ((size_t)1 << 30)
 
-/* Reads the whole file, and one byte more than allowed to notice that it is longer; the caller frees *text. */
+/* Reads the whole file. The buffer grows to MOST_BYTES + 1; if it becomes full, the file is too long. The caller frees
+ * *text, also after a failure. */
 static int read_text(const cli_command *self, const char *path, char **text, size_t *bytes) {
   size_t room = 0, got = 1;
   errno = 0;

@@ -4,10 +4,10 @@
 
 #include "cli/command.h"
 
-/* True if the path's name ends like an ONNX model's. */
+/* True if the path ends in .onnx after at least one other character. */
 bool cli_onnx_is_model(const char *path);
-/* Prints the model's inputs, outputs, operators and weights, and what a run needs with inputs of a shape
- * NAME=1x3x224x224 (NULL: open dimensions are 1). Returns CLI_OK or an exit status. */
+/* Prints the model's inputs, outputs, operators and weights, and what a run needs. shape: shapes of inputs, as in
+ * NAME=1x3x224x224, or NULL (see cli_onnx_feeds_make). Returns an exit status. */
 int cli_onnx_info(const cli_command *self, const char *path, const char *shape, bool json);
 
 #endif

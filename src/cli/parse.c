@@ -292,7 +292,8 @@ static void print_row(const char *help, const char *(*names)(size_t), const char
   print_wrapped(text, column);
 }
 
-/* Prints the common settings for which the task has other defaults, with these defaults. */
+/* Prints the common settings for which the task has other defaults, with these defaults, and those whose values it
+ * chooses automatically. */
 static void print_defaults(const char *task) {
   char text[1024];
   size_t at = 0;

@@ -28,7 +28,7 @@ static const mica_item *next_picture(const mica_report *p, size_t *s, size_t *i)
 }
 
 /* The number of columns of the grid: the number of pictures before the first picture's caption occurs again (all
- * pictures if it does not), so that each column has one caption. If captions are missing, or this number is above
+ * pictures if it does not), so that each column has one caption. If this number is 1, as without captions, or above
  * MOST_COLUMNS: the side of the smallest square that has room for all pictures, at most MOST_COLUMNS. */
 static size_t columns_of(const mica_report *p, size_t count) {
   size_t s = 0, i = 0, row = 0, square = 1;

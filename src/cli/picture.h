@@ -1,4 +1,4 @@
-/* cli/picture.h: prints small pictures in a terminal, and names the files of predicted ones. */
+/* cli/picture.h: prints small pictures in a terminal, names the files of predicted ones, and joins them in a grid. */
 #ifndef MICA_CLI_PICTURE_H
 #define MICA_CLI_PICTURE_H
 
@@ -15,8 +15,8 @@ bool cli_picture_is_written(const mica_item *item);
 bool cli_picture_path(char path[CLI_PICTURE_PATH], const char *folder, const char *name, const mica_item *item);
 
 /* Joins all predicted pictures of a report in one picture. The caller frees *planes. If the captions repeat, as in a b
- * a b, each caption gets a column; a few pictures whose captions all differ form one row; other pictures form a square.
- * Returns NULL, or why there is no grid: a clause for an error message. */
+ * a b, each caption gets a column; up to 16 pictures whose captions all differ form one row; other pictures form a
+ * square, or rows of 16. Returns NULL, or why there is no grid: a clause for an error message. */
 const char *cli_picture_grid(const mica_report *prediction, mica_item *grid, uint8_t **planes);
 
 /* Prints `count` pictures of (channels, height, width) u8 side by side, with a line of text under each (cut to its

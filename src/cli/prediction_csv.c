@@ -147,7 +147,7 @@ static void end_line(cli_csv *csv) {
 /* --- items --- */
 
 /* Adds the item's number for each class, in columns that have the order of the run's classes. Does nothing if the item
- * lacks some of the run's classes. */
+ * lacks some of the run's classes, or if the run has more than CLI_CSV_CLASSES. */
 static void add_classes(cli_csv *csv, const char *prefix, const mica_item *item) {
   if (item->rows != csv->class_count) return;
   for (size_t i = 0; i < csv->class_count; i++) set_class(csv, prefix, csv->classes[i], NULL);

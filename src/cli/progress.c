@@ -20,9 +20,9 @@ static const char *format_time(double seconds, char text[16]) {
 
 #define METRICS_TEXT (2 * CLI_METRIC_TEXT + 32)
 
-/* Formats "accuracy 89.20 %, loss 0.3120": the task's first metric that was measured, the metric that decides which
- * epoch is best if that is another one, and the loss. Without a task, the first metric in m takes the place of the
- * task's. */
+/* Formats "accuracy 89.20 %, loss 0.3120": a metric, the watched metric, and the loss. The metric is the first main one
+ * of the task that was measured or, without a task, the first in m. The watched metric chooses the best epoch; it is
+ * left out if it is the metric before it or the loss, or was not measured. Without a metric, only the loss is shown. */
 static const char *format_metrics(const cli_progress_state *state, const mica_metrics *m, char text[METRICS_TEXT]) {
   char metric[CLI_METRIC_TEXT] = "", watched[CLI_METRIC_TEXT] = "";
   const mica_task_metric *known = state->task ? mica_task_metrics(state->task) : NULL;

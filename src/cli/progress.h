@@ -11,7 +11,7 @@
 typedef struct cli_progress_state {
   FILE *out;        /* receives the lines; NULL: nothing is shown */
   const char *task; /* NULL: not known yet */
-  int64_t samples;  /* trained on so far */
+  int64_t samples;  /* samples of training in the epochs that have ended */
   mica_metrics
       last;       /* of the last complete epoch (validation if there is one, else training), or of the epoch so far */
   mica_part part; /* the part of `last`: validation or train */
@@ -20,7 +20,8 @@ typedef struct cli_progress_state {
   char watch[32];     /* the metric that decides which epoch is best; "": not known yet, or the loss */
 } cli_progress_state;
 
-/* Prints the epoch whose weights a run keeps, and their validation metrics. */
+/* Prints the epoch whose weights a run keeps and, if they are known, their validation metrics. Prints nothing if the
+ * weights are of no complete epoch. */
 void cli_progress_print_kept(FILE *out, const cli_progress_state *state, const mica_run *run);
 
 /* A mica_train_fn with a cli_progress_state as its user: shows a bar on a terminal, and a line per epoch everywhere. */

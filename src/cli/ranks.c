@@ -72,14 +72,14 @@ static int take_devices(const cli_command *self, const char *list, cli_ranks *ra
   return status;
 }
 
-/* True if two ids share cores: a device and a part of it do, and so do parts of different sizes. */
+/* True if two ids are equal or may share cores: a device and a part of it do, and so do parts of different sizes. */
 static bool overlap(const char *a, const char *b) {
   const size_t n = strcspn(a, "/"), m = strcspn(b, "/");
   if (n != m || strncmp(a, b, n) != 0) return false;
   return !a[n] || !b[m] || !strcmp(a, b) || atoi(a + n + 1) != atoi(b + m + 1);
 }
 
-/* Refuses a list in which two names mean the same device. */
+/* Refuses a list in which two names mean the same device or devices that share cores. Sets ranks->differ. */
 static int check_devices(const cli_command *self, cli_ranks *ranks) {
   static mica_device_info infos[CLI_MOST_DEVICES];
   for (size_t i = 0; i < ranks->count; i++) {

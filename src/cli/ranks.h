@@ -31,8 +31,8 @@ void cli_ranks_end(cli_ranks *ranks);
 int cli_ranks_keep(const cli_command *self, cli_ranks *ranks, const bool *keeps);
 
 /* Calls run for each rank of this process; several ranks have a thread each. Returns the exit status of the first rank
- * that failed, or CLI_OK. A rank that does not return after another one's failure is lost, with a message; the process
- * can then only call cli_ranks_restart. */
+ * that failed, or CLI_OK. A rank that does not return after another one's failure is lost, with a message, and sets
+ * ranks->hangs; the process can then only call cli_ranks_restart or _exit. */
 int cli_ranks_run(const cli_command *self, cli_ranks *ranks, int (*run)(cli_ranks *ranks, size_t index, void *user),
                   void *user);
 

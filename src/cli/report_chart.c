@@ -31,7 +31,8 @@ static double letters(const char *text) {
   return count;
 }
 
-/* The item of a curve, the range of its series, and the range of column 0, the horizontal axis. */
+/* A curve, or points, with the ranges of the vertical axis (low, high) and of the horizontal one (left, right), which
+ * is column 0. width, height: size of the picture; top: where the plot begins below the title. */
 typedef struct chart {
   const mica_item *item;
   double low, high, left, right;
@@ -122,7 +123,7 @@ static void add_axis_name(FILE *out, const chart *c, const char *name) {
   fputs("</text>\n", out);
 }
 
-/* The class of series k, which gives its colour: four colours repeat. */
+/* The CSS class of series k, from 1, which gives its colour: four colours repeat. */
 static char class_of(size_t k) { return (char)('a' + (k - 1) % 4); }
 
 static void add_series(FILE *out, const chart *c, size_t k) {

@@ -112,7 +112,7 @@ static void add_base64(FILE *out, const uint8_t *data, size_t n) {
 }
 
 /* Writes an element with a picture as the value of its last attribute. before: the element up to this value, such as
- * "<img src=". Writes nothing if the build cannot write PNG. */
+ * "<img src=". Writes nothing if the item has no picture or the build cannot write PNG. */
 static mica_status add_data(FILE *out, const mica_item *item, const char *before) {
   uint8_t *png = NULL;
   size_t bytes = 0;
@@ -166,7 +166,8 @@ static mica_status add_figure(FILE *out, const mica_item *item) {
 
 /* --- sections --- */
 
-/* Writes a row of a name and its value. If `task` is given, the meaning of that task's metric follows. */
+/* Writes a row of a name and its value. If `task` is not NULL, the item is a metric of this task, and its meaning
+ * follows. */
 static void add_fact(FILE *out, const mica_item *item, const char *task) {
   const char *suffix = NULL, *meaning = task ? cli_metric_meaning(task, item->name, &suffix) : NULL;
   fputs("<tr>", out);

@@ -6,8 +6,8 @@
 
 #include <mica/report.h>
 
-/* Writes a page that loads nothing else: a heading per section, and its items by kind (pictures if the build has
- * libpng). title NULL: "Training report". Returns an exit status, after a message on failure. */
+/* Writes a page that loads nothing else: a heading per section, and its items as tables, charts and pictures (pictures
+ * only if the build has libpng). title NULL: "Training report". Returns an exit status, after a message on failure. */
 int cli_report_page_write(const cli_command *self, const char *path, const char *title, const mica_report *report);
 
 #endif

@@ -1,4 +1,4 @@
-/* cli/result.h: metrics, reports and predictions in a terminal and as JSON. */
+/* cli/result.h: opens runs, and shows metrics, reports and predictions in a terminal or as JSON. */
 #ifndef MICA_CLI_RESULT_H
 #define MICA_CLI_RESULT_H
 
@@ -33,7 +33,7 @@ const char *cli_format_metric(const char *name, double value, char text[CLI_METR
 /* The first metric of the run's task or, if it was not measured, the first one that was. For example, a run that ranks
  * items has no rating error, the first metric of the task recommend. */
 const char *cli_first_metric(const mica_run *run, const mica_metrics *metrics);
-/* Prints the metrics of a part on one line, the first metric first. */
+/* Prints the metrics of a part, the one of cli_first_metric first. A line ends after about 76 columns. */
 void cli_print_metrics(FILE *out, const char *part, const mica_run *run, const mica_metrics *metrics);
 /* Prints the tables of a report's sections. */
 void cli_print_tables(FILE *out, const mica_report *report);
@@ -47,13 +47,15 @@ int cli_print_json(const cli_command *self, const mica_run *run, const char *par
  * and "metrics" are omitted. */
 int cli_print_stopped(const cli_command *self, const char *task, mica_part part, const mica_metrics *metrics);
 
-/* Prints a prediction, one sample per line. pictures: first prints the samples' pictures. */
+/* Prints a prediction: a line per sample, and further lines for boxes and tables. pictures: first prints the samples'
+ * pictures. */
 void cli_print_prediction(const mica_report *prediction, bool pictures);
 
 /* Copies a name, cut to 1023 bytes, with '?' for control characters, because these may control a terminal. The last
  * eight results stay valid. */
 const char *cli_clean(const char *s);
-/* cli_clean with each run of white space as one blank (as nothing at the beginning), for a text that may have lines. */
+/* Like cli_clean, but each run of white space becomes one blank, and white space at the beginning is dropped. For texts
+ * that may have several lines. */
 const char *cli_one_line(const char *s);
 /* Prints n bytes of a text, with '?' for control characters. Unlike cli_clean it does not truncate the text. */
 void cli_print_clean(const char *s, size_t n);

@@ -1,4 +1,5 @@
-/* cli/speeds.h: divides batches by the speeds of devices, which are given or measured. */
+/* cli/speeds.h: reads the speeds of ranks, by which batches are divided, and decides from measured ones which devices
+ * to use. */
 #ifndef MICA_CLI_SPEEDS_H
 #define MICA_CLI_SPEEDS_H
 

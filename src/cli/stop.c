@@ -47,8 +47,8 @@ static void ask_to_stop(int number) {
     write_all(STDOUT_FILENO, json_text);
     _exit(128 + number);
   }
-  /* A second signal ends the process. SIGPIPE does not: if the reader of the output has ended, later output is lost,
-   * but training goes on until its stop. */
+  /* A second signal of the same kind ends the process. SIGPIPE does not: if the reader of the output has ended, later
+   * output is lost, but training goes on until its stop. */
   if (number != SIGPIPE) signal(number, SIG_DFL);
 }
 

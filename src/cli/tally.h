@@ -18,8 +18,8 @@ typedef struct cli_tally {
 
 /* Counts the samples of a prediction, which are its sections. */
 void cli_tally_add(cli_tally *tally, const mica_report *prediction);
-/* Prints a line on stderr, the most frequent classes first. Returns false, and prints nothing, if there are no samples
- * or memory ran out. */
+/* Prints a line on stderr, the most frequent classes first. Call it only once, because it clears counts. Returns false,
+ * and prints nothing, if there are no samples or memory ran out. */
 bool cli_tally_print(const cli_command *self, cli_tally *tally);
 /* If numbers that are not finite were predicted, prints on stderr for how many samples. */
 void cli_tally_say_infinite(const cli_command *self, const cli_tally *tally);

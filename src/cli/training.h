@@ -16,7 +16,7 @@ typedef struct cli_training {
   const char *again;  /* the command line that resumes it, quoted for a shell */
 } cli_training;
 
-/* Prints the network, the data and the device. */
+/* Prints the device, the data, the settings and the network. */
 void cli_train_summary(FILE *out, mica_run *run);
 /* Trains, tests and reports. Returns an exit status, after an error message on failure. */
 int cli_train_fit(const cli_command *self, const cli_training *how, mica_run *run, const cli_progress_state *progress);

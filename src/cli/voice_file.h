@@ -19,7 +19,7 @@ const char *cli_voice_file_read(const char *content, size_t size, cli_voice_file
 void cli_voice_file_free(cli_voice_file *voice);
 /* Converts phonemes, one per code point of UTF-8, to ids. Adds the ids that the voice has for the beginning "^", the
  * end "$", and the gap "_" after the beginning and after each phoneme. The caller frees *ids. Returns NULL, or the
- * reason for a failure; *at is then the byte offset of the unknown phoneme. */
+ * reason for a failure. If the voice does not know a phoneme, *at is the byte offset of that phoneme. */
 const char *cli_voice_file_encode(const cli_voice_file *voice, const char *phonemes, int64_t **ids, size_t *count,
                                   size_t *at);
 /* Finds a speaker by name or number; -1: no such speaker. name NULL: the first one. */

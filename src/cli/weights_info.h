@@ -1,4 +1,4 @@
-/* cli/weights_info.h: describes the files of a published model: GGUF keys and tensors. */
+/* cli/weights_info.h: describes the files of a published model: the keys and tensors of a GGUF or safetensors file. */
 #ifndef MICA_CLI_WEIGHTS_INFO_H
 #define MICA_CLI_WEIGHTS_INFO_H
 

@@ -25,10 +25,11 @@ typedef enum cli_measured {
 cli_measured cli_worker_measure(cli_worker *worker, const char *problem, const char *candidate, double budget,
                                 double limit, double *seconds, char reason[256]);
 
-/* Ends the process. */
+/* Ends the process, if one runs, and waits until it has ended. */
 void cli_worker_stop(cli_worker *worker);
 
-/* Runs the worker process: measures candidates from standard input until it ends. Returns an exit status. */
+/* Runs the worker process: measures candidates from standard input until the input ends or the device is lost. Returns
+ * an exit status. */
 int cli_worker_serve(const cli_command *self, mica_engine *engine);
 
 #endif

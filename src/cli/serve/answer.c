@@ -131,8 +131,8 @@ static void add_calls(cli_json *json, cJSON *parent, const serve_choice *choice)
   }
 }
 
-/* Moves the log probabilities of the tokens so far into the answer, in the format of the endpoint; null if the request
- * does not want them. */
+/* Moves the log probabilities of the tokens since the last call (all tokens unless streamed) into the answer, in the
+ * format of the endpoint; null if the request does not want them. */
 static void add_logprobs(cli_json *json, cJSON *parent, serve_choice *choice) {
   if (!choice->logprobs) {
     cli_json_text(json, parent, "logprobs", NULL);

@@ -76,8 +76,8 @@ static bool add_call(const cJSON *tools, const cJSON *value, serve_calls *calls)
   return call->name && call->arguments;
 }
 
-/* Reads a call or a list of calls at *at, and moves past it. False: the text there is something else, or names a
- * function that tools lacks. */
+/* Reads a call or a list of calls at *at, and moves past it. False: the text there is something else, names a function
+ * that tools lacks, or has too many calls; or memory is short. */
 static bool add_calls(const cJSON *tools, const char *text, size_t bytes, size_t *at, serve_calls *calls) {
   const char *end = NULL;
   cJSON *value = cJSON_ParseWithLengthOpts(text + *at, bytes - *at, &end, false);

@@ -10,13 +10,13 @@
 #define SERVE_MOST_TOOLS 128
 
 typedef struct serve_call {
-  char *name, *arguments; /* JSON */
+  char *name, *arguments; /* arguments: a JSON object */
 } serve_call;
 
 typedef struct serve_calls {
   serve_call list[SERVE_MOST_CALLS];
   size_t count;
-  size_t before; /* bytes of text before the first call */
+  size_t before; /* bytes of text before the first call, without the spaces at their end */
 } serve_calls;
 
 /* Finds a function by name in a list of tools; NULL: none. */

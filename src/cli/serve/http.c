@@ -307,7 +307,8 @@ static void complete(void *user, struct MHD_Connection *connection, void **conte
 
 /* --- the server --- */
 
-/* Raises the process's limit of open files to the number of connections plus 128. */
+/* Raises the process's limit of open files to the number of connections plus 128, or to its hard limit if that is
+ * lower. */
 static void allow_files(int64_t connections) {
   struct rlimit limit;
   const rlim_t wanted = (rlim_t)connections + 128;

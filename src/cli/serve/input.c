@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Adds a text and counts its tokens. Refuses a text that is too long, unless the request has "truncate": true. */
+/* Adds a text and counts its tokens. Refuses a value that is not a text or has no tokens, and a text that is too long,
+ * unless the request has "truncate": true. */
 static bool add_text(serve_reading *r, const cJSON *v, mica_encoding *encoding) {
   serve_asked *asked = r->asked;
   const mica_encode_config how = {.special = true};

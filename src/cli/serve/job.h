@@ -2,7 +2,7 @@
  *
  * Threads: the HTTP library's thread makes a job, reads its output and leaves it. Readers parse bodies and tokenise.
  * Only the decoder's thread steps the decoder. A watch ends jobs whose client has left, or which take too long. The
- * last user of a job frees it: its connection, its reader or its answers. */
+ * last user of a job frees it: its connection, its reader, its answers or the list of jobs that wait for vectors. */
 #ifndef MICA_CLI_SERVE_JOB_H
 #define MICA_CLI_SERVE_JOB_H
 
@@ -92,7 +92,7 @@ struct serve_work {
   bool pending, stop; /* pending: the decoder has work; stop: threads must end */
   bool failed;        /* the decoder cannot go on */
   char message[512];  /* the reason */
-  size_t count;       /* jobs that were submitted and have not ended */
+  size_t count;       /* jobs that were submitted and are not freed yet */
   pthread_t readers[2], steps, watch;
   int threads;
 };
@@ -100,7 +100,8 @@ struct serve_work {
 /* Seconds of a monotonic clock. */
 double serve_now(void);
 
-/* Starts the threads; false if the system cannot make them. Set model, decoders, resume and most_seconds first. */
+/* Starts the threads; false if the system cannot make them. Set model, decoders, embedder, resume and most_seconds
+ * first. */
 bool serve_work_begin(serve_work *work);
 /* Waits until no job runs, at most `seconds`, then ends the remaining jobs and the threads. */
 void serve_work_end(serve_work *work, double seconds);
@@ -118,7 +119,7 @@ void serve_job_submit(serve_job *job);
  * answer. */
 void serve_job_leave(serve_job *job);
 void serve_job_release(serve_job *job);
-/* Ends a job with an error, unless it has ended. Takes the job's lock. */
+/* Ends a job with an error, unless it has ended, and cancels its answers. Takes the job's lock. */
 void serve_job_refuse(serve_job *job, int status, const char *code, const char *text);
 /* Wakes the decoder's thread for new work. */
 void serve_work_wake(serve_work *work);
@@ -127,11 +128,11 @@ void serve_work_wake(serve_work *work);
 
 /* Writes an error as JSON, or as an event if the stream has begun. Ends the job. */
 void serve_job_fail(serve_job *job, const serve_problem *problem);
-/* Wakes the connection. */
+/* Resumes the connection if it is suspended. */
 void serve_job_wake(serve_job *job);
-/* Writes the first events of a stream, only once. */
+/* Counts the tokens of the prompts and writes the first events of a stream. Later calls for the job do nothing. */
 void serve_answer_begin(serve_job *job);
-/* Adds an event of the decoder to the answer. */
+/* Adds an event of the decoder to the answer. Ends the job after its last answer, or if the model fails. */
 void serve_answer_event(serve_choice *choice, const mica_decoder_event *event);
 /* Answers the routes that need only the tokenizer. */
 void serve_answer_tokens(serve_job *job);
@@ -141,7 +142,7 @@ void serve_answer_set(serve_job *job, char *json);
 
 /* --- vectors, in serve/vectors.c --- */
 
-/* Hands a job to the decoder's thread. */
+/* Hands a job to the decoder's thread. Refuses it if memory is short or too many jobs wait. */
 void serve_vectors_add(serve_job *job);
 /* Makes vectors for some texts of the job that has waited longest; sets *busy if texts remain. Call it in the decoder's
  * thread. Fails only if the device does. */

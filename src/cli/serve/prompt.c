@@ -1,4 +1,5 @@
-/* Makes the prompts of a request: messages rendered by the model's chat template, or texts as they are. */
+/* Makes the prompts of a request: messages rendered by the model's chat template, or texts and lists of tokens as they
+ * are. */
 #include "cli/serve/reading.h"
 
 #include <stdio.h>
@@ -41,8 +42,8 @@ static bool check_lengths(serve_reading *r) {
 
 /* --- messages --- */
 
-/* Joins the texts of a message whose content is a list of parts. The caller frees the result. Returns NULL after
- * refusing a part that is not text. */
+/* Joins the texts of a message whose content is a list of parts. The caller frees the result. Returns NULL, after
+ * refusing the request, if a part is not text or memory is short. */
 static char *join_parts(serve_reading *r, const cJSON *parts, size_t message) {
   size_t bytes = 0;
   const cJSON *part;

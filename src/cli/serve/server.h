@@ -13,8 +13,10 @@ typedef struct serve_keys {
 
 typedef struct serve_config {
   const char *host;
-  int64_t port;       /* 0: any free port */
-  const char *origin; /* web pages of this origin have access; NULL: only pages of this host */
+  int64_t port; /* 0: any free port */
+  /* Web pages of this origin may send requests; "*": of any. Pages of localhost may as well if host is a loopback
+   * address. NULL: no others. */
+  const char *origin;
   int64_t connections, per_address;
   int64_t body_bytes;
   double request_seconds; /* a connection is closed if it sends no complete request for this number of seconds */
