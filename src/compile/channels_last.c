@@ -142,8 +142,8 @@ static bool is_whole(const choosing *c, int32_t id) {
   return c->is_last[id - 1] && type->shape.dim[1] % (16 / (int64_t)mica_dtype_size(type->dtype)) == 0;
 }
 
-/* Gets operand k of a launch with channels last: the value itself if it is_whole, else a copy of it. Uses the copy that
- * was made for an earlier launch of the same pass, or adds a new one. */
+/* Gets operand k of a launch with channels last: the value itself if is_whole is true for it, else a copy of it. Uses
+ * the copy that was made for an earlier launch of the same pass, or adds a new one. */
 static mica_status copy_of(const choosing *c, const mica__node *node, int32_t k, int32_t *out) {
   const int32_t id = node->inputs[k];
   int32_t *copy = &c->copies[2 * (id - 1) + (int32_t)(node->op->lends >> k & 1)];
@@ -210,8 +210,8 @@ static mica_status visit_launch(const choosing *c, int32_t id, int32_t *inputs) 
   uint32_t last = own->copies;
   for (int32_t k = 0; k < MOST_OPERANDS; k++)
     if (own->takes >> k & 1 && is_whole(c, node->inputs[k])) last = own->takes;
-  /* If the result is wanted with channels last, the operands are copied to channels last, so that the launch can write
-   * its result so and the result need not be copied. */
+  /* If a later launch reads the result with channels last, or the addend has them last, the operands are copied to
+   * channels last, so that the launch can write its result so and the result need not be copied. */
   if (!last && own->writes && !c->wanted[id - 1] && asks_for_result(c, id)) last = own->takes;
   const bool result = last && own->writes && !c->wanted[id - 1] && asks_for_result(c, id);
   for (int32_t k = 0; k < node->input_count; k++) {

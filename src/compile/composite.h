@@ -3,8 +3,9 @@
  *
  * A composite is one block of memory. It holds the result of a concatenation, and its operands as parts of the result.
  * Each operand must be contiguous in the result, as in a concatenation along the first axis, or along the channels of
- * one image. A composite can hold the results of several concatenations, if one begins with the same values as another.
- * So every byte belongs to one operand that a step computes, and to all concatenations that contain this operand. */
+ * one image. A composite can hold the results of several concatenations that share operands, as when one begins with
+ * the same values as another. So every byte belongs to one operand that a step computes, and to all concatenations that
+ * contain this operand. */
 #ifndef MICA_COMPILE_COMPOSITE_H
 #define MICA_COMPILE_COMPOSITE_H
 

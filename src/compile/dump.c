@@ -1,4 +1,4 @@
-/* Descriptions of a session: its plan and its memory. */
+/* Descriptions of a session: its plan, its memory and the source of its kernels. */
 #include "compile/plan.h"
 
 #include "base/text.h"

@@ -15,7 +15,7 @@ typedef struct mica__emission {
   const int32_t *group; /* by id - 1: the node's group; the kernel computes the nodes of group `own` */
   int32_t own;
   const bool *inlined;                    /* by id - 1: each kernel that uses the node computes it again */
-  mica__fused *fused, *scratch;           /* fused: the result; scratch: memory of the caller, for one list */
+  mica__fused *fused, *scratch;           /* fused: the result; scratch: memory of the caller for mica__fused_fits */
   int32_t operands[MICA__FUSED_OPERANDS]; /* operands[k]: the node that operand k is */
   uint32_t stores;                        /* bit k: the kernel writes operand k */
   int64_t elements, rows;                 /* of the index space; rows equals elements if nothing is reduced */

@@ -34,8 +34,8 @@ static void count_uses(fusing *a, const mica__template *template) {
 }
 
 /* Returns the launch into which `user` could be fused: the launch whose whole result, in the same order, is the user's
- * operand k. NULL if the operand is no such result, if something else uses the result too, or if the user belongs to
- * another pass. */
+ * operand k. NULL if the operand is no such result, if something else uses the result too, if the user belongs to
+ * another pass, or if the last axes of the two results differ in extent. */
 static mica__node *launch_behind(const fusing *a, const mica__node *user, int32_t k) {
   int32_t base = 0, id = user->inputs[k];
   mica_shape space = node_at(a, id)->type.shape;

@@ -8,10 +8,10 @@
  *   0 LOAD x   1 REDUCE max 0   2 OP sub 0 1   3 OP exp 2   4 REDUCE sum 3   5 OP div 3 4   6 STORE y 5
  *
  * The generator turns the list into OpenCL C. The text depends on the instructions, types and kinds of access (stride
- * 0, stride 1, other), never on extents: extents and other strides are arguments, so that a new shape needs no new
- * kernel. The generator chooses how a row is computed: by a work-item or by a work-group; with neighbouring rows as
- * vector lanes, if the row itself is strided; and with the row kept in registers or read again. The order of every sum
- * depends only on extents and text. */
+ * 0, stride 1, other). Extents and other strides are arguments, so that a new shape needs a new kernel only if the
+ * generator makes other choices for it. It chooses the number of vector lanes and how a row is computed: by a work-item
+ * or by a work-group; with neighbouring rows as vector lanes, if the row itself is strided; and with costly values of
+ * the row kept in local memory or computed again. The order of every sum depends only on extents and text. */
 #ifndef MICA_COMPILE_FUSED_H
 #define MICA_COMPILE_FUSED_H
 
@@ -72,16 +72,17 @@ static inline void mica__fused_copy(mica__fused *to, const mica__fused *from) {
   memcpy(to, from, mica__fused_bytes(from));
 }
 
-/* Merges adjacent dimensions if every access steps through them with one stride, and drops dimensions of extent 1.
- * Equal loops then get equal kernel text. */
+/* Drops dimensions of extent 1, sorts the others by the stride of one access, and merges adjacent ones if every access
+ * steps through them with one stride. Equal loops then get equal kernel text. */
 void mica__fused_simplify(mica__fused *fused);
 
-/* True if no kernel of the list has more arguments than a launch allows. scratch: memory for another list. */
+/* True if no kernel of the list can have more arguments than a launch allows, by an upper bound. scratch: memory for
+ * another list. */
 bool mica__fused_fits(const mica__fused *fused, mica__fused *scratch);
 
 /* Writes the list as the source of one kernel, without division into passes. Assumes a device of this class
- * (MICA__ON_CPU or MICA__ON_GPU) without limits, and that each operand has its own memory. MICA_E_UNSUPPORTED: the list
- * cannot be one kernel; the message has the reason. */
+ * (MICA__ON_CPU or MICA__ON_GPU) without limits, and that each operand is aligned and has its own memory.
+ * MICA_E_UNSUPPORTED: the list cannot be one kernel; the message has the reason. */
 mica_status mica__fused_source(const mica__fused *fused, unsigned device_class, mica__text *source);
 
 /* Builds (or finds) the kernel and queues it. Few long rows take several kernels with workspace between them.

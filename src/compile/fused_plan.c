@@ -76,8 +76,8 @@ static double neighbours(const mica__fused *fused, int32_t d) {
   return found;
 }
 
-/* True if a pointwise kernel has a LOAD with stride 1 along the last but one dimension and a larger stride along the
- * last one. */
+/* True if a pointwise kernel has a LOAD with stride 1 along the last but one dimension, whose extent is at least 4, and
+ * a stride other than 0 and 1 along the last one. */
 static bool reads_across(const mica__fused *fused) {
   int32_t last = fused->rank - 1;
   if (last < 1 || fused->extent[last - 1] < 4) return false;
@@ -215,9 +215,9 @@ static void choose_walk(const mica__fused *fused, mica__fused_plan *plan) {
   while ((size_t)plan->local > plan->target.max_group) plan->local /= 2;
 }
 
-/* Chooses a panel for a CPU if lanes belong to neighbouring rows and each row is walked once. A panel reads memory in
- * order and keeps the sums of many lanes in an array. Without a panel, the blocks of lanes are walked one after the
- * other, and every step of a walk touches another page. */
+/* Chooses a panel for a CPU if lanes belong to neighbouring rows, each row is walked once, and no elements of it are
+ * stored. A panel reads memory in order and keeps the sums of many lanes in an array. Without a panel, the blocks of
+ * lanes are walked one after the other, and every step of a walk touches another page. */
 static void choose_panel(const mica__fused *fused, mica__fused_plan *plan) {
   bool suits =
       plan->target.device_class == MICA__ON_CPU && plan->lane >= 0 && plan->lane < plan->inner && plan->walks == 1;

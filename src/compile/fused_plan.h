@@ -3,14 +3,15 @@
  *
  * Dimensions [0, inner) are outer ones. Dimensions [inner, rank) are inner ones: loops inside a work-item or group walk
  * them. In a reduction the inner dimensions are the row. In a pointwise kernel they are the last dimension, which is
- * cut into chunks. The lanes of a vector run along dimension `lane`, which is one of these:
+ * cut into chunks, and with a `tile` also the one before it. The lanes of a vector run along dimension `lane`, which is
+ * one of these:
  * - the last dimension: neighbouring lanes are elements of one row;
  * - the last outer dimension: neighbouring lanes belong to different rows, as in sums of columns. The dimension is then
  *   cut into blocks of `width`.
  *
- * A unit of work is one choice of the outer indices, which includes the block of lanes and the chunk. Units are
- * numbered. Either a work-item computes `per` units one after the other, or a group of `group` work-items shares one
- * unit. Such a group walks one row together. If lanes belong to different rows, it walks `abreast` blocks of lanes
+ * A unit of work is one choice of the outer indices, which includes the block of lanes, the chunk and the tile. Units
+ * are numbered. Either a work-item computes `per` units one after the other, or a group of `group` work-items shares
+ * one unit. Such a group walks one row together. If lanes belong to different rows, it walks `abreast` blocks of lanes
  * instead: each block has group / abreast work-items, which divide the steps of dimension `striped` of the row among
  * them.
  *
@@ -77,9 +78,9 @@ typedef struct mica__fused_plan {
   mica__fused_arg args[MICA__MAX_ARGS];
 } mica__fused_plan;
 
-/* On a GPU, rows are split into pieces only if there are fewer work-items than this without pieces. The first bound is
- * for groups that walk one row each. The second is for groups that walk blocks of lanes (`abreast`); it is lower
- * because pieces cost two more launches there. */
+/* If groups walk the rows on a GPU, rows are split into pieces only if there are fewer work-items than this without
+ * pieces. The first bound is for groups that walk one row each. The second is for groups that walk blocks of lanes
+ * (`abreast`); it is lower because pieces cost two more launches there. */
 #define MICA__FUSED_GPU_ENOUGH (64 << 10)
 #define MICA__FUSED_GPU_COLUMNS (32 << 10)
 #define MICA__FUSED_GPU_STEPS 4 /* the fewest steps along the row per work-item of a group with `abreast` */
@@ -127,7 +128,8 @@ static inline bool mica__fused_in_loop(const mica__fused_plan *plan, int32_t k) 
 uint32_t mica__fused_bounds(const mica__fused *fused, const mica__fused_instr *instr);
 
 /* True if LOAD k is read in blocks of 16 x 16 elements that are transposed in registers. This holds in a tiled plan of
- * 16 lanes, for unbounded f32 reads that have stride 1 along the tile and a larger one along the lanes. */
+ * 16 lanes, for unbounded f32 reads that have stride 1 along the tile and a stride other than 0 and 1 along the
+ * lanes. */
 bool mica__fused_is_transposed(const mica__fused *fused, const mica__fused_plan *plan, int32_t k);
 
 /* True for multiples of 1/4 from -16 to 16. Such constants are common, so they are written into the text, where the

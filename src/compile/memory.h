@@ -31,11 +31,12 @@ typedef struct mica__memory {
 /* Plans the memory of scheduled steps on the engine's device.
  * - Values that are never alive at the same time share memory. The largest is placed first. Each gets the lowest offset
  *   that is free during its life.
- * - A kernel's value takes over the memory of an operand that no later step reads, if each element is read only to
- *   compute the same element, or if the op allows it.
+ * - A value takes over the memory of an operand that no later step reads, if each element is read only to compute the
+ *   same element, or if the op allows it. Values of composites do not.
  *
- * `deferred` is set by mica__partition_schedule. Fails with MICA_E_DEVICE_MEMORY and the value's name if a value is
- * larger than the device's largest buffer. */
+ * `deferred` is set by mica__partition_schedule. Fails with MICA_E_DEVICE_MEMORY if a value is larger than the device's
+ * largest buffer (the message names the value), or if the values without the outputs do not fit together
+ * (mica__memory_check). */
 mica_status mica__memory_plan(const mica__template *template, const mica__partition *partition, const bool *deferred,
                               const mica_engine *engine, mica__memory *memory);
 /* Fails with MICA_E_DEVICE_MEMORY if the device's memory cannot hold all values together. with_outputs: the session

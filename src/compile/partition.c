@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The highest cost per element at which a broadcast value of a smaller shape is computed again for every element. */
+/* The highest cost per element at which a broadcast value of a smaller shape is computed again for every element, and
+ * of a chain that is recomputed where it is used. */
 #define CHEAP_AGAIN 2
 /* The most values in a chain that are recomputed together. A value is small beside another if the other has at least
  * SMALL_SHARE times as many bytes. */
@@ -182,9 +183,8 @@ static bool used_outside(const work *w, int32_t id) {
   return false;
 }
 
-/* True if the union is worth one kernel. The kernel must not compute a member much more often than the member has
- * elements, unless the member is cheap. A kernel that reduces rows and also stores elements needs enough rows
- * (FEW_ROWS). */
+/* True if the union is worth one kernel. The kernel must not compute a member more often than the member has elements,
+ * unless the member is cheap. A kernel that reduces rows and also stores elements needs enough rows (FEW_ROWS). */
 static bool is_worth_it(const work *w, const int32_t *ids, int32_t count) {
   const mica__emission *e = &w->emission;
   bool few = e->fused->reduced && e->rows < FEW_ROWS && e->elements > e->rows * LONG_ROW;
@@ -372,7 +372,7 @@ static bool note_again(work *w, int32_t id, again *a) {
 
 /* True if recomputing a value is cheap:
  * - the computation takes little time,
- * - it reads only values that are in memory anyway, and no more bytes than the value itself has,
+ * - it reads small values, which are then stored, and values in memory anyway, which have no more bytes than the value,
  * - all users of the value are kernels that can recompute it. */
 static bool is_cheap_again(work *w, int32_t id, again *a) {
   const mica__node *node = node_at(w, id);

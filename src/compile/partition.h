@@ -32,8 +32,9 @@ typedef struct mica__partition {
 } mica__partition;
 
 /* Groups the nodes that outputs and assignments need into steps, in no particular order. Without fusion every node
- * except views becomes a step of its own. A concatenation listed in `composites` (may be NULL) is still a step, but its
- * launch copies nothing, because its operands are computed directly in the memory of its result. */
+ * except sources and views becomes a step of its own. A view that a step reads from memory gets a step too. A
+ * concatenation listed in `composites` (may be NULL) is still a step, but its launch copies nothing, because its
+ * operands are computed directly in the memory of its result. */
 mica_status mica__partition_make(const mica__template *template, bool fusion, const mica__composites *composites,
                                  mica__partition *partition);
 void mica__partition_free(mica__partition *partition);
@@ -43,13 +44,15 @@ void mica__step_note_stores(mica__partition *partition, int32_t at);
 
 /* Orders the steps. A step runs after the steps that store the values it reads. A step that writes a parameter runs
  * after all steps that read the old value. If several steps are ready, they run in this order:
+ * - pointwise kernels that read only parameters, inputs and constants, if several steps read each result (openings, see
+ *   schedule.c),
  * - steps with MICA__ORDER_SOON,
  * - steps that free at least as much memory as they take,
  * - other steps, in the order in which their nodes were built,
  * - steps that read a result of a host step in two halves.
  *
- * Kernels that only compute new values of parameters wait until nothing else is ready, or until their operands hold
- * much memory. Equal kernels of this kind share a launch (`together`).
+ * Kernels that only compute new values of parameters wait until only steps of the last kind are ready, or until their
+ * operands hold much memory. Such kernels, and those that run first, share launches if they are alike (`together`).
  *
  * `updated` is set for a launch that updates a parameter in place, and for each launch of a chain of such updates. The
  * result must be assigned to the parameter, and nothing may read the old value afterwards.

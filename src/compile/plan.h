@@ -96,8 +96,8 @@ mica_status mica__plan_record(mica_session *session, mica__plan *plan, mica_queu
 /* Records a step that is a host op on the recorder exec->queue. The step's index is its number in the recording. */
 mica_status mica__partition_record_host(const mica__partition *partition, const mica__step *step,
                                         const mica__exec *exec);
-/* Queues those parts of the prologue whose parameters have changed since the part last ran, in this plan or another
- * one. */
+/* Queues the parts of the prologue that have never run, here or in another plan, and those whose parameters have
+ * changed since they last ran. Makes the queue wait for parts that ran on another queue. */
 mica_status mica__plan_run_prologue(mica_session *session, mica__plan *plan, mica_queue *queue);
 /* Queues one run. */
 mica_status mica__plan_run(mica_session *session, mica__plan *plan, mica_queue *queue);
@@ -105,8 +105,8 @@ mica_status mica__plan_run(mica_session *session, mica__plan *plan, mica_queue *
 void mica__plan_forget(mica__plan *plan);
 void mica__plan_destroy(mica_session *session, mica__plan *plan);
 
-/* The plan for session->shapes, recorded and first in the list. If there is none yet, it is made; other plans than
- * `current` may be dropped for it. */
+/* Finds the plan for session->shapes or makes it, records it if necessary, and moves it to the front of the list.
+ * Before recording, it may drop other plans, but not `current`. */
 mica_status mica__session_find_plan(mica_session *session, mica_queue *queue, mica__plan **plan);
 /* Drops plans beyond the session's limits, least recently used first; never the first in the list, nor `keep`. */
 void mica__session_trim(mica_session *session, const mica__plan *keep);

@@ -52,8 +52,8 @@ uint64_t mica__session_plan_bytes(const mica_session *session) {
   return bytes;
 }
 
-/* True if there are too many plans, or if they hold too many bytes. Bytes that dropping plans cannot free do not
- * count. */
+/* True if there are too many plans, or if they hold too many bytes. Bytes that the first plan's prologue fills do not
+ * count, because dropping other plans cannot free them. */
 static bool is_too_much(const mica_session *session) {
   uint64_t most = session->config.most_plan_bytes, count = 0;
   if (!most) most = mica_engine_device(session->engine)->global_bytes / SHARE_OF_MEMORY;

@@ -14,8 +14,8 @@ typedef struct making {
   const mica__step *step;
   mica_buffer **made; /* placeholders of the step's results, then those of workspaces */
   size_t made_count;
-  /* sources: the parameters that the launches read; scratch: all other buffers, in the order of the launches. Results,
-   * workspaces and constants are in neither list. */
+  /* sources: the parameters that the launches read, directly or through earlier parts of the prologue; scratch:
+   * temporary buffers of ops, in the order of the launches. No other buffers are in either list. */
   mica_buffer **sources, **scratch;
   size_t source_count, scratch_count;
   mica__hash key;
@@ -77,9 +77,9 @@ static bool hash_constant(making *p, size_t slab, int64_t *first) {
   return false;
 }
 
-/* Hashes an operand of a launch that begins at element `first` of the buffer. If the operand is a constant, its
- * position within the constant is hashed, and *at_first becomes true: the caller must not hash its position in the
- * buffer. */
+/* Hashes a buffer of a launch, and adds it to the sources or to `scratch`. `first` is the first element that the launch
+ * uses. For a buffer of constants, the content and the position within the constant are hashed, and *at_first becomes
+ * true: the caller must not hash the position in the buffer. */
 static mica_status hash_buffer(making *p, mica_buffer *buffer, int64_t first, bool *at_first) {
   const mica__plan *v = p->r->v;
   int64_t constants = mica__slabs_find(&v->memory.constants, v->constants, buffer);
@@ -159,8 +159,8 @@ static mica_status find_key(making *p, mica__recorder_mark from, mica__recorder_
   return MICA_OK;
 }
 
-/* Adds the parameters that the step reads to the sources. A host step needs this because its operands are in no
- * launch. */
+/* Adds the parameters that the step reads, directly or through earlier parts of the prologue, to the sources. A host
+ * step needs this because its operands are in no launch. */
 static mica_status add_sources_of_reads(making *p) {
   const mica__plan *v = p->r->v;
   for (int32_t i = 0; i < p->step->read_count; i++) {

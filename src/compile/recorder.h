@@ -7,7 +7,8 @@
  * While a step is recorded, the memory that it fills in the prologue is a placeholder. The recorded launches tell what
  * is computed from which buffers, and a hash of this is the key under which the memory is looked up
  * (runtime/derived.h). So another plan, or a session that shares the parameters, finds the memory instead of computing
- * it again. */
+ * it again. A part with host steps, or with an operand that cannot be identified, has a key of its own and is not
+ * shared. */
 #ifndef MICA_COMPILE_RECORDER_H
 #define MICA_COMPILE_RECORDER_H
 
@@ -31,8 +32,8 @@ typedef struct mica__recorder {
   size_t given_count;
 } mica__recorder;
 
-/* Call these before and after a step is recorded. If the step added launches to the prologue, they become a part of
- * it. */
+/* Call these before and after a step is recorded. If the step added launches or host steps to the prologue, they become
+ * one part of the prologue. */
 void mica__prologue_begin(mica__recorder *r, const mica__step *step, mica__recorder_mark *from);
 mica_status mica__prologue_end(mica__recorder *r, const mica__step *step, mica__recorder_mark from);
 /* Gives memory to the placeholders. Called when everything is recorded and the recordings have ended. */

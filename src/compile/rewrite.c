@@ -1,13 +1,13 @@
 /* Replaces written-out forms by the ops that they express: x sigmoid(x) becomes silu, three convolutions become a block
- * of MobileNetV2. The ops find the forms (mica__op.match, match_launches); this file ensures that nothing else needs
- * the removed nodes. */
+ * of MobileNetV2. Also lets launches fuse the nodes that compute their operands. The ops find the forms
+ * (mica__op.match, match_launches, fuse_operands); this file checks that no other node needs a value inside a form. */
 #include "compile/template.h"
 #include "ops/select/registry.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The most nodes in a tree that is compared with the form of an op. No op's form has more. */
+/* The most nodes in a tree that is compared with the form of an op. A larger tree is not replaced. */
 #define MOST_INSIDE 64
 
 typedef struct rewriting {
@@ -60,8 +60,9 @@ static bool note_use(inside *in, int32_t id) {
   return true;
 }
 
-/* True if the tree can be removed. All its nodes must belong to one pass. Nodes outside the tree must not need a value
- * inside it. Sources, views and nodes of ops with mica__op.kept may have such users, because they cost nothing. */
+/* True if the tree can be removed: all its nodes except sources belong to the root's pass, and nodes outside the tree
+ * need no value inside it except the root's. Sources, views and nodes of ops with mica__op.kept may have users outside,
+ * because they cost nothing. */
 static bool may_vanish(const rewriting *r, int32_t root, const int32_t *inputs, int32_t count) {
   inside in = {.id = {root}, .uses = {r->users[root - 1]}, .count = 1};
   for (int32_t i = 0; i < in.count; i++) {

@@ -1,6 +1,6 @@
-/* Moves factors of a launch's result into an operand of the launch: before a batch norm, a convolution's filters are
- * multiplied by the norm's factors, and only a bias remains of the norm. If filters and factors stay the same between
- * runs, the prologue computes the product, and inference computes no norms. */
+/* Moves factors of a launch's result into an operand of the launch, if factor and operand stay the same between runs.
+ * For example, a convolution's filters are multiplied by the factors of the batch norm after it, and only a bias
+ * remains of the norm. The prologue computes the product, so inference computes no such norms. */
 #include "compile/template.h"
 
 #include <mica/nodes.h>
@@ -38,8 +38,8 @@ static bool asks(const mica_graph *graph, const mica__node *user, int32_t k, int
 }
 
 /* True if operand k of the user is a launch that can compute the user's result itself, by scaling one of its own
- * operands. The factor and that operand must stay the same between runs, and nothing else may use the launch's
- * result. */
+ * operands. The factor and that operand must stay the same between runs, nothing else may use the launch's result, and
+ * neither node may belong to a later pass. */
 static bool is_scaled(const search *s, const mica__node *user, int32_t k) {
   int32_t id = user->inputs[k], operand = 0;
   const mica__node *launch = mica__graph_node(s->graph, id);

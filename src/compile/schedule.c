@@ -7,9 +7,9 @@
 #include <string.h>
 
 /* Some steps share launches with others of their kind.
- * - Openings are pointwise steps that read only parameters and inputs, such as casts of weights to 16 bits. At least
- *   two steps must read each result. Usually these are one of the forward and one of the backward pass, so the results
- *   occupy memory for most of the run anyway. Openings run first.
+ * - Openings are pointwise steps that read only parameters, inputs and constants, such as casts of weights to 16 bits.
+ *   At least two steps must read each result. Usually these are one of the forward and one of the backward pass, so the
+ *   results occupy memory for most of the run anyway. Openings run first.
  * - Updates of weights wait until several can share a launch. While they wait, memory may exceed its previous maximum
  *   by at most 1 / WAITING_SHARE of the bytes of the parameters that a run assigns. */
 #define WAITING_SHARE 16
@@ -33,13 +33,14 @@ typedef struct schedule {
   int32_t *out, *in;     /* by step: 1 + the index of the first edge that leaves it, and that enters it; 0: none */
   int32_t *readers_of;   /* the steps that read each node, grouped by node */
   int32_t *first_reader; /* by id - 1: where its readers begin in readers_of; one more entry: their total */
-  int32_t *waits;        /* by step: the number of steps and edges it waits for */
-  int32_t *readers;      /* by id - 1: number of steps that have yet to read the node */
-  bool *kept;            /* by id - 1: an output or assigned value, never freed */
-  bool *done;            /* by step */
-  bool *shrinks;         /* by step: it has been found to free at least as much memory as it takes */
-  int32_t *rank;         /* by step: its number in an order that satisfies reads and edges */
-  int32_t *seen, stamp;  /* by step: the last search that reached it */
+  /* by step: number of values that it reads and that are not computed yet, plus edges whose first step has not run */
+  int32_t *waits;
+  int32_t *readers;     /* by id - 1: number of steps that have yet to read the node */
+  bool *kept;           /* by id - 1: an output or assigned value, never freed */
+  bool *done;           /* by step */
+  bool *shrinks;        /* by step: it has been found to free at least as much memory as it takes */
+  int32_t *rank;        /* by step: its number in an order that satisfies reads and edges */
+  int32_t *seen, stamp; /* by step: the last search that reached it */
   int32_t *stack;
   heap ready, ready_shrinking;
   heap ready_soon, ready_late; /* steps with MICA__ORDER_SOON; steps that read a host step in two halves */
@@ -56,8 +57,9 @@ typedef struct schedule {
   int32_t rounds;
   heap waiting; /* updates of the next round */
   heap urgent;  /* openings and updates of this round, which run before all other steps */
-  double live,
-      most; /* bytes of live values: now, and the maximum so far; while updates wait, `spare` bytes more are allowed */
+  /* Bytes of temporary values: now, and the maximum so far at times when no update waited. While updates wait, `spare`
+   * bytes more are allowed. */
+  double live, most;
   double spare;
   mica__fused *one, *other; /* scratch */
 } schedule;
@@ -199,8 +201,8 @@ static int32_t updated_by(const schedule *s, int32_t id) {
 }
 
 /* An assignment's value may come from a chain of launches: each updates the result of the launch before it, which
- * nothing else reads. Returns the result of the first launch, which updates the parameter itself; 0 if there is no
- * such chain. */
+ * nothing else reads, and which is no output or assigned value. Returns the result of the first launch, which updates
+ * the parameter itself; 0 if there is no such chain. */
 static int32_t first_update(const schedule *s, mica__assignment a) {
   for (int32_t id = a.value, from; (from = updated_by(s, id)) != 0; id = from) {
     if (from == a.parameter) return id;
@@ -209,8 +211,9 @@ static int32_t first_update(const schedule *s, mica__assignment a) {
   return 0;
 }
 
-/* Makes the writer run after all readers of the parameter, if that causes no cycle. Otherwise the assignment is
- * deferred. */
+/* Lets the writer store the value directly in the parameter, after all other steps that read the parameter. The
+ * assignment is deferred instead if one of these must run after the writer, or if the writer would overwrite elements
+ * of the parameter that it has yet to read. */
 static mica_status insert_assignment(schedule *s, mica__assignment a, bool *deferred) {
   int32_t update = first_update(s, a), writer = s->partition->step_of[(update ? update : a.value) - 1];
   const mica__step *step = &s->partition->steps[writer];
@@ -270,7 +273,8 @@ static bool only_updates(const schedule *s, const bool *in_place, int32_t at) {
   return any;
 }
 
-/* True if the step reads only inputs, parameters and constants, and at least two steps read each of its results. */
+/* True if the step reads only inputs, parameters and constants, has to wait for no other step, and each of its results
+ * is temporary and read by at least two steps. */
 static bool is_opening(const schedule *s, int32_t at) {
   const mica__step *step = &s->partition->steps[at];
   for (int32_t i = 0; i < step->read_count; i++)
@@ -335,8 +339,8 @@ static mica_status find_kinds(schedule *s, const mica__template *template, const
   return MICA_OK;
 }
 
-/* Decides which of the ordered steps share a launch. Steps of one kind that follow each other are divided into as few
- * launches as s->room allows, of nearly equal size. */
+/* Decides which of the ordered steps share a launch. Steps of one kind and round that follow each other are divided
+ * into as few launches as s->room allows, with nearly equal numbers of steps. */
 static void share_launches(schedule *s, const int32_t *order) {
   mica__partition *p = s->partition;
   for (int32_t i = 0, n = 0; i < p->count; i += n) {
@@ -419,7 +423,7 @@ static int32_t choose(schedule *s) {
 }
 
 /* Like choose(), but includes openings and updates. Openings run first. Waiting updates run when other steps would make
- * memory grow too much, or when nothing else is ready. Updates that become ready during a round wait for the next
+ * memory grow too much, or when choose() finds no step. Updates that become ready during a round wait for the next
  * round. */
 static int32_t choose_next(schedule *s) {
   int32_t next = s->urgent.count > 0 ? -1 : choose(s);

@@ -20,7 +20,7 @@ static mica_status add_slot(mica__slot *slots, int32_t *count, mica__name_table 
   return mica__name_table_add(names, slot->name, *count - 1);
 }
 
-/* Marks the inputs that an output, an assigned value or another node uses, and the parameters that are assigned. */
+/* Marks the inputs that are outputs, assigned values or operands of nodes, and the parameters that are assigned. */
 static mica_status find_needed(mica_session *session) {
   const mica__template *template = &session->template;
   bool *named = calloc((size_t) template->graph->count + 1, sizeof *named);

@@ -1,5 +1,6 @@
-/* Turns the caller's graph into one whose shapes are all known. A single sweep infers types again, folds constants,
- * merges equal values and applies exact identities. A value's inputs are simplified before the value itself. */
+/* Makes a copy of a session's template in which all shapes are known. A single sweep infers types again and, if the
+ * caller wants it, folds constants, merges equal values and applies exact identities; written-out forms are replaced at
+ * the end. A value's inputs are simplified before the value itself. */
 #include "base/element.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -79,8 +80,8 @@ static int32_t *find_slot(sweep *s, const draft *d) {
   return &s->table[at];
 }
 
-/* Adds the draft, or finds an equal node. Inputs and parameters are never merged: two of the same type still hold
- * different tensors. */
+/* Adds the draft or, when simplifying, finds an equal node. Inputs and parameters are never merged: two of the same
+ * type still hold different tensors. */
 static mica_status put(sweep *s, const draft *d, int32_t *id) {
   bool merge = s->simplify && d->op != &mica__op_input && d->op != &mica__op_parameter;
   int32_t *slot = merge ? find_slot(s, d) : NULL, results = d->op->results ? d->op->results : 1;
@@ -162,7 +163,8 @@ static int32_t same_look(const sweep *s, int32_t id) {
   return same && mica__access_is_row_major(space, &access) ? base : id;
 }
 
-/* True if a reduction joins single elements only, so that it just drops or keeps dimensions of extent 1. */
+/* True if a sum, product, maximum or minimum joins single elements only, so that it just drops or keeps dimensions of
+ * extent 1. */
 static bool joins_nothing(const sweep *s, const draft *d) {
   mica__type x = mica__graph_node(s->out, d->inputs[0])->type;
   mica__join join = d->op->join;
@@ -275,9 +277,9 @@ static mica_status infer_again(const sweep *s, draft *d) {
   return status == MICA_OK ? MICA_OK : mica__fail_in(status, d->op->name);
 }
 
-/* If an op uses only the shape of an input, replaces the input by a constant of that shape, so that its elements are
- * never computed. This is also done without simplification, because such an input may get no memory that a kernel could
- * read. */
+/* If an op uses only the shape of an input that is not a source, replaces the input by a constant of that shape, so
+ * that its elements are never computed. This is also done without simplification, because such an input may get no
+ * memory that a kernel could read. */
 static mica_status drop_unread(sweep *s, const mica__op *op, int32_t *inputs, int32_t input_count) {
   for (int32_t k = 0; k < input_count; k++) {
     const mica__node *node = mica__graph_node(s->out, inputs[k]);

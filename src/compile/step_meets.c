@@ -41,7 +41,7 @@ bool mica__step_meets(const mica__step *step, int32_t from, int32_t to) {
       return false;
   }
   if (store == fused->count) return false;
-  /* Long rows are walked by several launches (fused_split.h). A launch before the last one stores the values per row;
-   * it must not overwrite what later launches still read. */
+  /* Long rows may be walked by several launches (fused_split.h). A launch before the last one may store the values per
+   * row; it must not overwrite what later launches still read. */
   return !is_of_rows(fused, &fused->instrs[store]) || !is_read_for_elements(step, from);
 }

@@ -1,7 +1,8 @@
 /* compile/template.h: copies of a caller's graph that a session makes before it plans launches and memory. They have
- * only the nodes that outputs and assignments need.
+ * only the graph's inputs and the nodes that outputs and assignments need.
  *
- *   mica__template_clone        makes the copy that a session keeps, with channel factors moved into weights
+ *   mica__template_clone        makes the copy that a session keeps, and moves channel factors into weights if the
+ *                               caller wants it
  *   mica__template_specialise   makes from it a copy for the input shapes of one run, in which all shapes are known,
  *                               and simplifies that copy if the caller wants it */
 #ifndef MICA_COMPILE_TEMPLATE_H
@@ -25,9 +26,9 @@ typedef struct mica__template {
 
 void mica__template_free(mica__template *template);
 
-/* Clones the part of the graph that the outputs and all assignments need. If `scale_folding`, and a launch's result is
- * multiplied by a factor that stays the same between runs, an operand of the launch is multiplied by the factor instead
- * (mica__op.scale). */
+/* Clones the part of the graph that the outputs and all assignments need, and all inputs. With `scale_folding`, a
+ * factor of a launch's result moves into an operand of the launch, if the op can do this (mica__op.scale) and both stay
+ * the same between runs. */
 mica_status mica__template_clone(const mica_graph *graph, const mica_value *outputs, size_t output_count,
                                  bool scale_folding, mica__template *template);
 
@@ -55,7 +56,7 @@ mica_status mica__template_put_scaled(const mica_graph *graph, int32_t id, int32
                                       mica_graph *out, int32_t *copy);
 
 /* shapes[id - 1] is the shape of input `id` of source; other entries are not read. The result has no open dimension.
- * Every output and every assigned value is a POINTWISE, REDUCE or LAUNCH node of its own, used as one output or
+ * Every output and every assigned value is a computed node of its own (no source and no view), used as one output or
  * assignment, so that it can be written directly to its destination. An assigned value has the parameter's dtype and
  * elements, but possibly another shape. */
 mica_status mica__template_specialise(const mica__template *source, const mica_shape *shapes, bool simplify,
@@ -67,16 +68,17 @@ mica_status mica__template_narrow(mica__template *template, mica_dtype dtype);
 
 /* Replaces trees of nodes by single ops, if nothing else needs the values inside a tree.
  * - engine NULL: replaces written-out forms of ops (mica__op.match). This is the last step of specialising.
- * - otherwise: replaces trees of several launches by one op that suits the engine's device (mica__op.match_launches).
- *   Call it after epilogues are fused. */
+ * - otherwise: replaces trees of several launches by one op that suits the engine's device (mica__op.match_launches),
+ *   and lets launches fuse the nodes that compute their operands (mica__op.fuse_operands). Call it after epilogues are
+ *   fused. */
 mica_status mica__template_rewrite(mica__template *template, mica_engine *engine);
 
 /* Lets launches compute the pointwise users of their results, if their ops can (mica__op.fuse_epilogue). */
 mica_status mica__template_fuse_epilogues(mica__template *template);
 
 /* Lets launches read and write values with channels last (mica__op.layouts) if each of them would otherwise reorder the
- * values itself, and lets several launches share a reordered copy. Does nothing on CPUs. It is the last change to the
- * template before partitioning. */
+ * values itself, and lets several launches share a reordered copy. Does nothing unless the device is a GPU. It is the
+ * last change to the template before partitioning. */
 mica_status mica__template_choose_layouts(mica__template *template, mica_engine *engine);
 
 /* The elements of a constant or full node as doubles, which the caller frees; NULL and MICA_OK for other nodes, for too
