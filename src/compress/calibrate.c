@@ -230,8 +230,8 @@ static void find_previous(mica_calibration *c, int32_t index, const int32_t *use
   }
 }
 
-/* The kind of a layer. A layer with a filter is a convolution if a conv op lies on the path from its result back to its
- * weight, otherwise a transposed convolution. Other layers keep their kind. */
+/* The kind of a layer. A layer with a filter is a convolution if a conv op is among its result, the first operand of
+ * that, and so on, back to its weight; otherwise a transposed convolution. Other layers keep their kind. */
 static mica__layer_kind kind_of(const mica_graph *graph, const mica__layer *layer) {
   if (layer->kind != MICA__LAYER_DENSE || layer->shown.weight.rank < 3) return layer->kind;
   for (int32_t id = layer->result; id > layer->weight;) {

@@ -11,7 +11,8 @@
  * bins. */
 #define MICA__BINS 4096
 
-/* Counts of values in bins of equal width between -limit and limit. A value outside doubles the limit. */
+/* Counts of values in bins of equal width between -limit and limit. The limit is doubled until no value lies
+ * outside. */
 typedef struct mica__histogram {
   double counts[MICA__BINS];
   double total, zeros; /* zeros are counted separately, because they are exact at any scale */
@@ -68,7 +69,7 @@ mica_status mica__histogram_range(const mica__histogram *histogram, mica_calibra
                                   int32_t bits, double *low, double *high, double *decibel);
 
 /* Creates a calibration from a list of layers, without a hook. On success it takes over the list with its names and
- * norms. Each layer's `source` must be below `sources`; the values of sources stay null. */
+ * norms. Each layer's `source` must be -1 or below `sources`; the values of sources stay null. */
 MICA__SHARED mica_status mica__calibration_of(mica__layer *layers, size_t count, size_t sources,
                                               mica_calibration **calibration);
 /* Adds an f32 tensor to a source's measurements. The channels are its last axis or, if convolutions read the source,

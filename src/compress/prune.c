@@ -10,8 +10,8 @@
 #include <string.h>
 
 /* Channels are removed from groups of at least WIDE channels in steps of WIDE_STEP, so that the remaining ones fill
- * vectors, and from groups of at least MIDDLE channels in steps of MIDDLE_STEP. At least the share LEAST_SHARE of each
- * group stays. */
+ * vectors, from groups of at least MIDDLE channels in steps of MIDDLE_STEP, and from smaller groups one by one. A cut
+ * leaves at least the share LEAST_SHARE of each group, and at least one channel. */
 #define WIDE 64
 #define WIDE_STEP 8
 #define MIDDLE 16
@@ -76,8 +76,8 @@ static mica_status number_classes(mica_pruning *p) {
   return MICA_OK;
 }
 
-/* A hash of the axes where a class has atoms, and the number of its atoms. Classes with equal signatures are channels
- * of one group. */
+/* A hash of the axes where a class has atoms, once per atom, and the number of these axes. Classes with equal hashes
+ * are channels of one group. */
 typedef struct signature {
   uint64_t hash;
   size_t members;
@@ -276,8 +276,9 @@ static int compare_ranked(const void *a, const void *b) {
   return (x->class > y->class) - (x->class < y->class);
 }
 
-/* Lists all classes in the order of removal. The list's score is the square root of a class's score divided by the mean
- * of these roots in its group, so that layers can be compared. */
+/* Lists all classes by group, and each group's classes in the order of removal. The list's score is the square root of
+ * a class's score divided by the mean of these roots in its group, so that layers can be compared; 0 if the mean is
+ * 0. */
 static void rank(const mica_pruning *p, ranked *list, double *means) {
   for (int32_t c = 0; c < p->class_count; c++)
     means[p->group_of[c]] += sqrt(p->scores[c]) / (double)p->groups[p->group_of[c]].channels;

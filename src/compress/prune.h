@@ -60,8 +60,8 @@ struct mica_pruning {
 /* The class of an atom, named by its smallest atom; 0: it stays. */
 int32_t mica__prune_root(const mica_pruning *pruning, int32_t atom);
 /* Checks that this number of cuts, in equal steps, can reach this share of the FLOPs. MICA_E_STATE: it cannot; the
- * message is the one that mica_pruning_cut would give for the last cut. Uses the current scores and removes nothing.
- * Call it before any channel has been removed. */
+ * message is the one that mica_pruning_cut would give for the first cut that fails. Uses the current scores.
+ * Afterwards, the same channels are removed as before. */
 MICA__SHARED mica_status mica__pruning_foresee(mica_pruning *pruning, double share, int64_t cuts);
 /* Walks through the graph: labels all values, joins atoms, and records costs. */
 mica_status mica__prune_walk(mica_pruning *pruning);

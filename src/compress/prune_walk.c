@@ -130,9 +130,9 @@ static void visit_transpose(visit *v) {
   for (int32_t a = 0; a < shape_of(v->node).rank; a++) v->out->axis[a] = v->of[0]->axis[axes[a]];
 }
 
-/* Merges axes [from, to) of the operand into one axis of the result. If more than one of them has labels, all of them
- * stay. If the result's axis has index i, the labelled axis has index i / behind % its extent, where `behind` is the
- * product of the extents after it. */
+/* Merges axes [from, to) of the operand into one axis of the result. If more than one of them has labels, or an extent
+ * is open, all of them stay. If the result's axis has index i, the labelled axis has index i / behind % its extent,
+ * where `behind` is the product of the extents after it. */
 static void merge(visit *v, int32_t from, int32_t to, int32_t axis) {
   const mica_shape in = shape_of(v->in[0]), out = shape_of(v->node);
   int32_t labelled = -1, count = 0;
@@ -179,9 +179,9 @@ static bool is_marked(const mica__node *node, const char *name) {
   return node->mark && !strcmp(node->mark->name, name);
 }
 
-/* Matches axes [from, to) of the operand with axes [first, last) of the result; both have the same elements in the
- * same order. Axes of extent 1 are ignored. One to one: the result's axis gets the operand's labels; many to one:
- * the axes are merged; one to many: the axis cannot be cut. */
+/* Matches axes [from, to) of the operand with axes [first, last) of the result; both have the same elements in the same
+ * order. Axes of extent 1 are not matched; the operand's axes of extent 1 stay. One to one: the result's axis gets the
+ * operand's labels; many to one: the axes are merged; otherwise: the operand's axes cannot be cut. */
 static void match(visit *v, int32_t from, int32_t to, int32_t first, int32_t last) {
   const mica_shape in = shape_of(v->in[0]), out = shape_of(v->node);
   const mica_shape in_single = v->p->types[v->node->inputs[0] - 1].shape;
@@ -262,8 +262,8 @@ static void visit_concat(visit *v) {
   v->out->axis[axis] = some ? labels : NULL;
 }
 
-/* Adds a share of the node's FLOPs for these channels. Products without a weight, such as counts of a metric, do not
- * belong to the network. */
+/* Adds a share of the node's FLOPs for these channels. Products without labels, such as counts of a metric, are left
+ * out: they have no weight whose channels could be removed. */
 static void add_share(visit *v, double share, const int32_t *out, int64_t outs, const int32_t *in, int64_t ins) {
   mica__type types[4];
   if (!out && !in) return;

@@ -56,8 +56,8 @@ bool mica__layer_is_idle(const mica_calibration_layer *layer) {
   return layer->count > 0 && layer->finite && layer->low == 0 && layer->high == 0;
 }
 
-/* With 4 bits for weights and inputs, the first and the last layer with a measured input keep 8 bits if there are three
- * such layers or more. */
+/* With 4 bits for weights and inputs, the first and the last quantised layer with a measured input keep 8 bits if there
+ * are three such layers or more. */
 static void keep_ends(mica__quantize_choices *all) {
   mica__quantize_choice *first = NULL, *last = NULL;
   size_t count = 0;

@@ -5,8 +5,9 @@
 #include "base/shared.h"
 #include "compress/calibration.h"
 
-/* Metadata keys of a quantised file. The value of "mica.quantized" is the number of bits of the weights. The value of
- * "mica.input.LAYER" is the name of the layer whose quantised input LAYER uses. */
+/* Metadata keys of a quantised file. The value of "mica.quantized" is the number of bits that the settings ask for;
+ * some weights may have 8 bits when it is 4. The value of "mica.input.LAYER" is the name of the layer whose quantised
+ * input LAYER uses. */
 #define MICA__QUANTIZED "mica.quantized"
 #define MICA__SAME_INPUT "mica.input."
 
@@ -54,13 +55,14 @@ typedef struct mica__float_weights {
   size_t count;
 } mica__float_weights;
 
-/* Reads a layer's tensor as f32; the caller frees it. NULL: it does not exist. MICA_E_FORMAT: it is not floating or has
- * another shape. */
+/* Reads the tensor "layer.what" as f32. The caller frees *out, which is NULL if there is no such tensor. MICA_E_FORMAT:
+ * it is not floating or has another shape. */
 mica_status mica__read_floats(const mica__float_weights *file, const char *layer, const char *what, mica_shape shape,
                               float **out);
 
-/* The batch norm after a layer as y = factor * x + term, per channel, computed from its statistics. The caller frees
- * both arrays. */
+/* The batch norm after a layer as y = factor * x + term, per channel, computed from its statistics and, if the file has
+ * them, its weight and bias. The caller frees both arrays. MICA_E_FORMAT: the statistics are missing, or a part of the
+ * norm is not floating or has another shape. */
 mica_status mica__read_norm(const mica__float_weights *file, const mica__layer *layer, double **factor, double **term);
 
 /* Tensors of a file to write. If owned[i] is false, name and data of list[i] point into another file; otherwise they

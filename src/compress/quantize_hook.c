@@ -232,8 +232,8 @@ static bool is_folded(const mica_quantizer *q, const mica_nn *nn, const char *no
   return !mica_value_is_null(*mean);
 }
 
-/* The operand of a folded norm: the first value before y whose id is smaller than the ids of the norm's
- * statistics. */
+/* The operand of a folded norm. To find it, walks back from y over first operands to a value that was built before the
+ * norm's running_mean. */
 static mica_value behind_norm(mica_value y, mica_value mean) {
   int32_t id = y.id;
   while (id > mean.id) {

@@ -101,8 +101,8 @@ static mica_status check_finite(const work *k) {
 
 static float step_of(const work *k, int64_t o, int64_t i) { return k->steps[o * k->groups + i / (k->row / k->groups)]; }
 
-/* Writes integers into tensors. If the means of the inputs are known, subtracts the mean error that rounding adds to
- * each output from its bias. */
+/* Writes integers into tensors. If the means of the inputs are known, it computes the mean error that rounding adds to
+ * each output and subtracts it from the output's bias. */
 static mica_status round_weights(mica__tensors *t, work *k, const mica__calibration_source *means,
                                  int64_t channels_a_group) {
   const int32_t bits = k->choice->bits;
@@ -162,8 +162,8 @@ static mica_status add_input(mica__tensors *t, const work *k, float scale, int z
 }
 
 /* Computes the scale and zero point of a quantised input, which has 256 steps. They follow from the learned step, if
- * the file has one, or else from a range that is chosen from the calibration. Adds them to the tensors. An exception:
- * if the range was chosen and an earlier layer reads the same input, that layer's tensors are used. */
+ * the file has one, or else from a range that is chosen from the calibration. Adds them to the tensors, unless the
+ * range was chosen and an earlier layer quantises the same input: then both layers use the earlier one's tensors. */
 static mica_status choose_input(const mica_calibration *c, const mica__quantize_choices *all,
                                 const mica__float_weights *file, size_t index, mica__tensors *t, work *k) {
   const mica__layer *layer = k->choice->layer;
