@@ -35,12 +35,13 @@ typedef struct mica__class_files {
 /* Lists the files of the folders in `path`, each of which is a class, and of the folders within these. *files is zeroed
  * before; it has no class if there are no folders. Folders without such files are skipped. With config->like, classes
  * are matched by name. *files must be freed, also on failure. MICA_E_FORMAT if
- * - no folder has such files,
+ * - there are folders, but none has such files,
  * - config->like lacks one of the classes,
- * - the classes are one level too deep, or lie above parts such as "train". */
+ * - without config->like, the classes are one level too deep, or lie above parts such as "train". */
 mica_status mica__class_files_read(const char *path, const mica_dataset_config *config, const mica__class_kind *kind,
                                    mica__class_files *files);
-/* Adds sentences about files in folders within a class, folders that are not classes, and files of other kinds. */
+/* Adds sentences about files in folders within a class, folders without samples, files of other kinds and folders that
+ * were not searched. */
 void mica__class_files_note(const mica__class_files *files, const mica__class_kind *kind, mica__text *summary);
 void mica__class_files_free(mica__class_files *files);
 /* Adds the column "label" to the store, whose sample count is set. The store takes over the labels. */

@@ -101,8 +101,8 @@ static mica_status reserve(block *b, size_t capacity, const char *name) {
   return MICA_OK;
 }
 
-/* Inflates the member at the beginning of raw; *taken is its packed length. If the block is too small, it is doubled
- * and the member begun anew. */
+/* Inflates the member at the beginning of raw; *taken is its packed length. If the block is too small, it is doubled,
+ * up to b->most, and the member begun anew. */
 static mica_status inflate_member(const char *name, struct libdeflate_decompressor *decompressor, const uint8_t *raw,
                                   size_t raw_size, block *b, size_t *taken) {
   enum libdeflate_result result;

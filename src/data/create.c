@@ -29,7 +29,8 @@ static mica_status check_data(const mica__store *store, const mica__column *colu
   return MICA_OK;
 }
 
-/* If the caller does not give the number of classes, sets it to one more than the largest class. */
+/* If a column of classes does not state their number, sets it to one more than the largest class. MICA_E_INVALID if
+ * `data` does not hold one class per sample. */
 static mica_status count_classes(const mica__store *store, mica_column_data *from) {
   const bool ragged = from->column.shape.rank > 0 && from->column.shape.dim[0] == MICA_DYNAMIC;
   if (from->column.kind != MICA_COLUMN_KIND_CLASS || from->column.classes != 0) return MICA_OK;

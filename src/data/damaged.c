@@ -1,4 +1,5 @@
-/* If a picture cannot be read, all are tried once more, so that the message names everything that must be repaired. */
+/* If a picture cannot be read, all are tried once more, so that the message tells how many must be repaired and names
+ * the first of them. */
 #include "data/damaged.h"
 
 #include "base/text.h"

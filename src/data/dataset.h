@@ -90,8 +90,8 @@ mica_status mica__store_add_summary(mica__store *store, const char *sentence);
 mica_status mica__store_set_count(mica__store *store, uint64_t count);
 
 /* Adds a column that has neither memory nor functions yet; the name is copied. *column is valid until another is added.
- * MICA_E_FORMAT for a name that exists already, a shape without elements, or a kind that does not go with the dtype or
- * shape. */
+ * MICA_E_FORMAT for a name that is missing or exists already, an unknown kind, or a dtype, a shape, a size or a number
+ * of classes that the kind does not allow. */
 mica_status mica__store_add(mica__store *store, const mica_column *about, mica__column **column);
 
 /* Adds the column of inputs: "image" if the shape is (C, H, W), else "x". */
@@ -113,11 +113,11 @@ mica_status mica__column_name_classes(mica__column *column, const char *const *n
 mica_status mica__store_finish(const char *name, mica__store *store, const mica_dataset_config *config);
 
 /* Makes a dataset of all samples of the store, which it takes over (also on failure). Classes without names are named
- * by number. */
+ * by number, except those of tokens. */
 mica_status mica__dataset_of(mica__store *store, mica_dataset **dataset);
 
-/* Adds to the summary how many picture files (of all, or of 200 evenly spaced ones) have an alpha channel, and how it
- * is treated. */
+/* If picture files (of all, or of 200 evenly spaced ones) have an alpha channel, adds to the summary how many, and how
+ * it is treated. */
 mica_status mica__store_note_alpha(mica__store *store);
 
 /* The first column of a kind; NULL: none. */
@@ -170,7 +170,7 @@ mica_status mica__content_inflate(const char *name, uint8_t *raw, size_t raw_siz
  * NULL. */
 mica_status mica__content_deflate(uint8_t **data, size_t *size);
 
-/* An array in a file. Its elements are inside the content, which is moved if they would not be aligned. */
+/* An array in a file. Its elements are inside the content; they are moved within it if they would not be aligned. */
 typedef struct mica__array {
   mica_dtype dtype;
   mica_shape shape;
@@ -189,8 +189,8 @@ mica_status mica__npy_parse(const char *name, uint8_t *content, size_t size, mic
 /* Moves the bytes after a file's header to an address that suits elements of any type. */
 uint8_t *mica__elements_align(uint8_t *content, size_t header, size_t bytes);
 
-/* True if config->memory says that a file of this size is read sample by sample instead of loaded. False for gzip
- * files. */
+/* True if the file is larger than config->memory (0: a quarter of the machine's memory) or than 1 GiB, so that it is
+ * read sample by sample instead of loaded. False for names that end in .gz. */
 bool mica__stays_in_file(const char *path, const mica_dataset_config *config);
 /* Reads `size` bytes; MICA_E_IO if the file has become shorter. */
 mica_status mica__file_read_at(const char *name, int file, uint64_t offset, void *data, size_t size);
@@ -237,8 +237,8 @@ mica_status mica__cifar_parse(const char *name, uint8_t *content, size_t size, c
  * messages. */
 mica_status mica__text_parse(const char *path, const char *name, uint8_t *content, size_t size, mica__store *store);
 
-/* Checks that elements are finite f32 numbers. MICA_E_FORMAT names the first one, in samples from `first` on, that is
- * NaN, infinite or out of range. Integers are not checked. */
+/* Checks that the elements of `samples` samples are finite f32 numbers. MICA_E_FORMAT names the first one that is NaN,
+ * infinite or out of range, and its sample; `first` is the number of the first sample. Integers are not checked. */
 mica_status mica__check_finite(const char *name, mica_dtype dtype, const void *elements, mica_shape shape,
                                uint64_t first, uint64_t samples);
 /* Fills the store with inputs, whose content it takes over, and with labels. */
@@ -256,8 +256,8 @@ mica_status mica__folder_read(const char *path, const mica_dataset_config *confi
 mica_status mica__pictures_add(mica__store *store, char **paths, const mica_dataset_config *config);
 mica_status mica__recordings_add(mica__store *store, char **paths, const mica_dataset_config *config);
 
-/* Makes a dataset of the samples whose byte in `chosen` is 1, in order, possibly none. They share their data with
- * the dataset. */
+/* Makes a dataset of the samples whose byte in `chosen` is 1, in order, possibly none. It shares the samples' data with
+ * the given dataset. */
 mica_status mica__dataset_pick(const mica_dataset *dataset, const uint8_t *chosen, mica_dataset **part);
 
 /* Sets chosen[i] to 1 for each sample number i that a line of the text states; numbers must be below `count`. Empty

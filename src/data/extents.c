@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A column of numbers is too coarse for f32 if f32 has fewer than this many steps between its smallest and its largest
- * number. For example, times in seconds since 1970 are too coarse if all of them lie within eleven days. */
+/* A column of numbers is too coarse for f32 if f32 has fewer than about this many steps between its smallest and its
+ * largest number. For example, times in seconds since 1970 are too coarse if all of them lie within eleven days. */
 #define FEWEST_STEPS 10000
 #define F32_STEP 0x1p-24
 
@@ -46,13 +46,15 @@ static int digits_of(mica_dtype dtype) {
   return dtype == MICA_F64 ? 53 : dtype == MICA_F32 ? 24 : dtype == MICA_F16 ? 11 : 8;
 }
 
-/* True if the type holds whole numbers near the base exactly: every integer type and f64 are accepted. */
+/* True if the type holds the base, and the whole numbers near it, exactly. Integer types and f64 are always
+ * accepted. */
 static bool holds(mica_dtype dtype, double base) {
   if (!is_floating(dtype) || dtype == MICA_F64) return true;
   return base == floor(base) && fabs(base) < ldexp(1, digits_of(dtype));
 }
 
-/* The base of number k of a row: from config->like, else the base that config->bases states for `name`; 0: none. */
+/* The base of number k of a row: from config->like, or else from config->bases, where the number is called `name`; 0:
+ * none. */
 static double find_base(const mica_dataset_config *config, const char *column, size_t k, const char *name,
                         const mica__extent *e, mica_dtype dtype) {
   const mica_dataset *like = config->like;

@@ -1,5 +1,5 @@
-/* Gives classes numbers that are the same in all parts of the data (training, validation, test), although the parts
- * need not have the same classes. */
+/* Gives the classes in training numbers that are the same in all parts of the data (training, validation, test),
+ * although the parts need not have the same classes. */
 #include "data/identities.h"
 #include "base/text.h"
 #include "ops/random/permutation.h"
@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The share and the smallest number of classes that are kept for the test, unless the setting says otherwise. */
+/* The share and the smallest number of classes that are kept for the test, unless the setting or a test part
+ * decides. */
 #define USUAL_SHARE 0.3
 #define FEWEST 2
 
@@ -157,8 +158,8 @@ typedef struct trained {
   size_t count;
 } trained;
 
-/* Finds the names of the identities that are trained: the names of config->like, else the known names, else the
- * classes of the data that the settings do not keep for the test. */
+/* Finds the names of the identities that are trained: the names of config->like, else how->known, else the classes of
+ * the data that the settings do not keep for the test. */
 static mica_status find_trained(const char *path, const mica_dataset_config *config, const mica__unseen *how,
                                 const base *b, trained *t) {
   const mica__identities *like = mica__identities_of(config->like);

@@ -28,8 +28,9 @@ typedef struct mica__unseen {
   size_t known_count;
 } mica__unseen;
 
-/* Opens a part; its column "label" has numbers of identities. MICA_E_FORMAT if it has no column of classes, too few of
- * them, or no class with two samples. */
+/* Opens a part; its column "label" has numbers of identities. MICA_E_FORMAT if it has no column of classes. If the
+ * classes in training are not known yet: MICA_E_FORMAT if there are too few classes or no class to train on has two
+ * samples, MICA_E_INVALID if how->classes names a class that the part lacks or keeps only one. */
 mica_status mica__identities_open(const char *path, const mica_dataset_config *config, const mica__unseen *how,
                                   mica_part part, mica_dataset **out);
 /* Sets *has to whether the data have this part in a file or folder of its own. Opens the part to find out. */

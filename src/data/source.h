@@ -28,10 +28,10 @@ typedef struct mica__source {
 /* --- part_names.c, parts.c --- */
 
 /* Returns the rest of a name after the word for the part with which the name begins; NULL: it begins with no such word.
- * Letters may be capitals. The words:
- * - train, training, data_batch
- * - val, valid, validation, dev
- * - test, testing, t10k, eval, evaluation */
+ * Letters may be capitals. No letter may follow the words marked with *:
+ * - training*, train, data_batch
+ * - validation, valid, val, dev*
+ * - testing*, test, t10k, evaluation*, eval* */
 const char *mica__part_rest(mica_part part, const char *name);
 /* True if the name is such a word, alone or with "set", "data", "dataset", "split" or "images" after it: test_set. */
 bool mica__part_is_named(mica_part part, const char *name);

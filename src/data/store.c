@@ -304,7 +304,8 @@ static mica_status number_classes(mica__column *column) {
   return named ? MICA_OK : mica__fail_nomem("names of classes");
 }
 
-/* Inputs are the first picture, else "x", else the first row of numbers; labels are the column "label". */
+/* Inputs are the first picture, else the row of numbers "x", else the first row of numbers. Labels are the column
+ * "label", if it has one class or number per sample. */
 static void find_roles(mica__store *store) {
   const size_t none = store->column_count;
   size_t picture = none, x = none, row = none;

@@ -14,7 +14,8 @@
 /* Boxes may exceed their picture by this many pixels. The error is common: some formats count pixels from 1, and some
  * files of these formats count from 0. */
 #define SLACK 1.0
-/* The sides of a detector's input are multiples of 32, the number of pixels per cell of its smallest feature map. */
+/* With config->longest, sides are rounded up to multiples of this: the number of pixels per cell of a detector's
+ * smallest feature map. */
 #define MULTIPLE 32
 #define MOST_SIDE 32768
 /* The most classes that a summary lists by name. */
@@ -92,8 +93,8 @@ mica_status mica__boxed_picture(mica__boxed *b, char *path, double width, double
   return MICA_OK;
 }
 
-/* Clips a box that exceeds the picture by up to SLACK. MICA_E_FORMAT: it exceeds the picture further, or has no
- * area. */
+/* Clips a box that exceeds the picture by up to SLACK. MICA_E_FORMAT: it exceeds the picture further, has a corner that
+ * is not finite, or has no area. */
 static mica_status fit_box(mica__boxed_box *box, double width, double height, const char *where) {
   const bool finite = isfinite(box->x0) && isfinite(box->y0) && isfinite(box->x1) && isfinite(box->y1);
   if (!finite || box->x0 < -SLACK || box->y0 < -SLACK || box->x1 > width + SLACK || box->y1 > height + SLACK)

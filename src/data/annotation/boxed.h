@@ -20,8 +20,8 @@ typedef struct mica__boxed_box {
 mica_status mica__boxed_create(mica__store *store, mica__boxed **boxed);
 /* Begins a picture and takes over the path of its file (also on failure). Sides are 1 to 32768. */
 mica_status mica__boxed_picture(mica__boxed *b, char *path, double width, double height);
-/* Adds a box to the picture begun last. A box that exceeds it by up to a pixel is clipped; one that exceeds it further
- * or has no area is MICA_E_FORMAT: "WHERE: the box ...". */
+/* Adds a box to the picture begun last. A box that exceeds it by up to a pixel is clipped. MICA_E_FORMAT, "WHERE: the
+ * box ...": the box exceeds it further, has a corner that is not finite, or has no area. */
 mica_status mica__boxed_add(mica__boxed *b, const mica__boxed_box *box, const char *where);
 /* Counts a box that is left out because it has no area; the summary gives their number. */
 void mica__boxed_count_flat(mica__boxed *b);
@@ -35,12 +35,13 @@ mica_status mica__boxed_class(mica__boxed *b, const char *name, int32_t *class_i
 void mica__boxed_leave_out(mica__boxed *b, size_t count);
 /* Sorts classes by their names. */
 void mica__boxed_sort_classes(mica__boxed *b);
-/* Adds the columns that mica/data.h describes to the store. With config->like, classes are matched by name; a class
- * that config->like does not have is MICA_E_FORMAT. */
+/* Adds the columns that mica/data.h describes to the store. MICA_E_FORMAT if there is no picture or, without
+ * config->like, no box. With config->like, classes are matched by name; a class that config->like does not have is
+ * MICA_E_FORMAT. */
 mica_status mica__boxed_finish(mica__boxed *b, const mica_dataset_config *config, mica__store *store);
 
 /* The position of a picture of from_width x from_height pixels that is scaled to fit into width x height pixels: size
- * and top left corner in pixels, and the horizontal and vertical scale. The two scales differ slightly, because the
+ * and top left corner in pixels, and the horizontal and vertical scale. The two scales may differ slightly, because the
  * scaled size is rounded to whole pixels. */
 typedef struct mica__placement {
   double scale[2];

@@ -63,7 +63,8 @@ static const char *text(const cJSON *item, const char *key) {
   return cJSON_IsString(value) ? value->valuestring : NULL;
 }
 
-/* Takes an id; NaN if there is none. Refuses ids from 2^53 on, because doubles cannot hold all whole numbers there. */
+/* Takes an id; NaN if there is none. Refuses ids of magnitude 2^53 or more, because doubles cannot hold all whole
+ * numbers there. */
 static mica_status take_id(const reading *r, const cJSON *item, const char *key, double *id) {
   *id = number(item, key);
   if (!(fabs(*id) >= 0x1p53)) return MICA_OK;
@@ -341,8 +342,8 @@ static mica_status only_json(const char *folder, char **found) {
   return status;
 }
 
-/* Sets *is to whether the file looks like annotations. A file that cannot be read or has more than MOST_BYTES is no
- * error; *is is false then. */
+/* Sets *is to whether the file looks like annotations; false for a file that cannot be read or has more than
+ * MOST_BYTES. Fails only if memory is short. */
 static mica_status holds_annotations(const char *path, bool *is) {
   uint8_t *content = NULL, byte[1];
   size_t size = 0;
@@ -357,8 +358,8 @@ static mica_status holds_annotations(const char *path, bool *is) {
   return status == MICA_E_NOMEM ? mica__fail_nomem(path) : MICA_OK;
 }
 
-/* The file of a dataset that is not split: the only JSON beside FOLDER/images or in FOLDER/annotations, if it looks
- * like annotations. The caller frees it; NULL: none. */
+/* The file of a dataset that is not split: the only JSON in FOLDER/annotations or else beside FOLDER/images, if it
+ * looks like annotations or is called annotations.json. The caller frees it; NULL: none. */
 static mica_status find_only(const char *folder, char **found) {
   char *inner = NULL, *images = NULL;
   bool is = false;

@@ -62,7 +62,8 @@ static bool is_pfm(const uint8_t *content, size_t size) {
   return size > 2 && content[0] == 'P' && (content[1] == 'f' || content[1] == 'F') && content[2] <= ' ';
 }
 
-/* Copies the next line, shorter than LINE, without its line end; false if there is no such line. */
+/* Copies the next line, shorter than LINE, without its line end; false if there is no such line, or it has a zero
+ * byte. */
 static bool next_line(const uint8_t *content, size_t size, size_t *at, char line[LINE]) {
   const uint8_t *end = *at < size ? memchr(content + *at, '\n', size - *at) : NULL;
   const size_t length = end ? (size_t)(end - content) - *at : LINE;

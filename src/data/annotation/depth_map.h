@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The levels of a PNG file per unit of depth unless a setting says otherwise: KITTI's files have 256 per metre. */
+/* The value of one unit of depth in files of whole numbers, unless a setting says otherwise: KITTI's PNG files have 256
+ * levels per metre. */
 #define MICA__DEPTH_SCALE 256
 
 /* A depth map. `depths` holds the rows of pixels from the top down; a depth is 0 where it is not known. */
@@ -23,8 +24,8 @@ typedef struct mica__depth_map {
 bool mica__depth_map_is_named(const char *name);
 
 /* Decodes the content of a file, which may be changed; the caller frees map->depths. Whole numbers, in PNG or npy, are
- * divided by `scale` (0: MICA__DEPTH_SCALE); floating ones are depths. Numbers that are not above 0 or not finite are
- * unknown depths. A PNG file is rotated upright as its EXIF says. MICA_E_FORMAT names the file. */
+ * divided by `scale` (0: MICA__DEPTH_SCALE); floating ones are depths. Depths that are NaN, not above 0, or above 2^100
+ * are unknown. A PNG file is rotated upright as its EXIF says. MICA_E_FORMAT names the file. */
 mica_status mica__depth_map_decode(const char *name, uint8_t *content, size_t size, double scale, mica__depth_map *map);
 /* Finds a map's height and width, which are at the beginning of a PNG, npy or PFM file. `bytes` has room for
  * MICA__SCENE_BEGIN bytes. */

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* If values other than 0 and 255 have less than this share of all pixels, they are taken for soft borders between 0 and
- * 255. */
+/* If masks hold 0 and 255, and other values have less than this share of all pixels, the other values are taken for
+ * soft borders between 0 and 255. */
 #define SOFT_SHARE 0.05
 
 static uint32_t value_at(const mica__image *mask, size_t pixel) {
@@ -214,8 +214,8 @@ mica_status mica__mask_guess(const mica__mask_census *census, const char *const 
   *t = (mica__mask_table){0};
   for (size_t k = 0; k < census->count; k++) values[k] = census->found[k].value;
   qsort(values, census->count, sizeof *values, by_value);
-  /* The values may be 0, 1, ... without a gap (`counted` of them) and then only 255, which is not a class in this
-   * case. */
+  /* The values may be 0, 1, ... without a gap (`counted` of them, at least two) and then only 255, which is not a class
+   * in this case. */
   size_t counted = 0;
   while (counted < census->count && values[counted] == counted) counted++;
   const bool ends = counted >= 2 && counted + 1 == census->count && values[counted] == 255;

@@ -9,8 +9,8 @@
 /* How many masks are inspected for their values before samples are read. */
 #define LOOKED_AT 1000
 
-/* The `user` object of the columns of pictures and of masks: the files of the samples, and the class of each mask
- * value. */
+/* The `user` object of the column of masks: the files of the samples, and the class of each mask value. The column of
+ * pictures has `scenes` as its `user`. */
 typedef struct pairs {
   mica__scene_files scenes;
   mica__mask_table table;

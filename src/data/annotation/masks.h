@@ -32,8 +32,8 @@ mica_status mica__mask_table_write(const mica__mask_table *table, mica__text *te
 void mica__mask_table_free(mica__mask_table *table);
 /* The most likely class of each pixel, from shares (K, pixels); ties go to the first. */
 void mica__mask_decide(const float *shares, int64_t classes, size_t pixels, uint8_t *decided);
-/* Paints each pixel with the table's value for its class or, if the table is empty, with the class number. Makes one
- * plane, or three if some values are colours. The caller frees them; NULL: out of memory. */
+/* Paints each pixel with the table's value for its class or, if the table has no such class, with the class number.
+ * Makes one plane, or three if some values are colours. The caller frees them; NULL: out of memory. */
 uint8_t *mica__mask_paint(const mica__mask_table *table, const uint8_t *classes, size_t pixels, int64_t *channels);
 
 /* Counts of values in masks. */
@@ -50,7 +50,7 @@ typedef struct mica__mask_census {
 /* Counts the values of a mask; `number` is the caller's number of the mask. */
 void mica__mask_count(const mica__image *mask, size_t number, mica__mask_census *census);
 /* The table that applies if mica_dataset_config.mask_values is not set; names[k] is the file of mask number k.
- * MICA_E_FORMAT names a file whose values are not classes. */
+ * MICA_E_FORMAT if there is only one value, or values that are not classes; the message names a file. */
 mica_status mica__mask_guess(const mica__mask_census *census, const char *const *names, mica__mask_table *table);
 
 /* Checks that the table covers all values of the census. MICA_E_FORMAT names a file with a value that it does not

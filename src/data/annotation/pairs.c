@@ -97,9 +97,9 @@ static mica_status folder_has_files(const char *folder, const mica__pairing *pai
   return MICA_OK;
 }
 
-/* Finds the folder of pictures (folders[0]) and the folder of masks (folders[1]) in a folder. If the folder itself
- * holds pictures with their masks, both are this folder. *found tells whether both exist and there are masks. The
- * caller frees the paths. */
+/* Finds the folder of pictures (folders[0]) and the folder of masks (folders[1]) in a folder. If one of them is missing
+ * and the folder itself holds pictures with their masks, both are this folder. *found tells whether both exist and
+ * there are masks. The caller frees the paths. */
 static mica_status find_folders(const char *path, const mica__pairing *pairing, char *folders[2], bool *found) {
   const mica__pair_kind *kind = kind_of(pairing);
   mica__names names;

@@ -44,8 +44,8 @@ mica_status mica__pairs_are_in(const char *path, const mica__pairing *pairing, b
 /* Sets *is to whether folder `name` in `path` is a folder of masks: it has such a name and holds masks, and a folder of
  * pictures lies beside it. */
 mica_status mica__pairs_is_folder(const char *path, const char *name, const mica__pairing *pairing, bool *is);
-/* Fills zeroed pairs in the order of names; they must be freed, also after a failure. MICA_E_FORMAT names a file
- * without a partner. */
+/* Fills zeroed pairs in the order of names; they must be freed, also after a failure. MICA_E_FORMAT if there are no
+ * pairs, if a file has no partner, or if two names differ only in their endings; the message names the files. */
 mica_status mica__pairs_find(const char *path, const mica__pairing *pairing, mica__pairs *pairs);
 /* Explains why the folder of a picture has no pairs. If there is a folder of masks beside it, but none of its files has
  * a type that can be read, fails with MICA_E_FORMAT, and the message names that folder. Otherwise returns MICA_OK. */

@@ -1,6 +1,6 @@
-/* Pascal VOC: one XML file per picture, and lists that name the pictures of the training, validation and test data.
- * Boxes count pixels from 1 and include the last one. Elements may be in any order, so a file is parsed twice: for the
- * picture's size, then for its boxes. */
+/* Pascal VOC: one XML file per picture and, if the data have parts, lists that name the pictures of the training,
+ * validation and test data. Boxes count pixels from 1 and include the last one. Elements may be in any order, so a file
+ * is parsed twice: for the picture's size, then for its boxes. */
 #include "base/name_table.h"
 #include "base/number.h"
 #include "base/text.h"

@@ -1,7 +1,7 @@
 /* The YOLO layout: pictures in a folder "images" and, for each, a file of the same name in a folder "labels" with one
  * line per box. A picture without such a file has no boxes. A part of the data, such as "train", is a folder within
- * each of the two (images/train) or a folder that contains them (train/images). data.yaml or classes.txt names the
- * classes. */
+ * each of the two (images/train) or a folder that contains them (train/images). A file such as data.yaml or classes.txt
+ * may name the classes. */
 #include "data/annotation/yolo.h"
 
 #include "base/number.h"

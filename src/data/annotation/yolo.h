@@ -13,8 +13,8 @@ typedef struct mica__yolo_names {
   int32_t *classes; /* by number: the class index from mica__boxed_class */
 } mica__yolo_names;
 
-/* Sets the name of class `index`: `length` bytes, without a NUL. MICA_E_FORMAT: the class has a name already, or there
- * are too many classes. */
+/* Sets the name of class `index`: `length` bytes, without a NUL. MICA_E_FORMAT: the class has a name already, the name
+ * is empty, or the index is 10000 or more. */
 mica_status mica__yolo_name(mica__yolo_names *names, size_t index, const char *name, size_t length, const char *where);
 void mica__yolo_names_free(mica__yolo_names *names);
 

@@ -97,7 +97,8 @@ static mica_status check_like(const mica__store *store, const mica__array *label
                     (long long)has, has == 1 ? "" : "s", (long long)wants);
 }
 
-/* Adds labels for all inputs: one number per input or, without config->regression, also K zeros and ones per input. */
+/* Adds labels for all inputs: one number per input or, if config->regression is not set, either that or K zeros and
+ * ones per input. */
 static mica_status add_labels(mica__store *store, const mica__array *labels, const mica_dataset_config *config) {
   char text[MICA_SHAPE_TEXT];
   MICA_TRY(check_like(store, labels, config));

@@ -32,8 +32,8 @@ typedef struct mica__molecule {
   int32_t atom_count, bond_count;
 } mica__molecule;
 
-/* Reads a molecule of at least one atom. MICA_E_FORMAT says what is wrong and where, counting characters from 1; `name`
- * begins the message. */
+/* Reads a molecule of at least one atom. MICA_E_FORMAT says what is wrong and at which character, counted from 1,
+ * unless the text ends too early; `name` begins the message. */
 mica_status mica__smiles_parse(const char *name, const char *text, size_t bytes, mica__molecule *molecule);
 void mica__molecule_free(mica__molecule *molecule);
 

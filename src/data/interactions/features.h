@@ -75,12 +75,14 @@ typedef struct mica__feature_config {
 } mica__feature_config;
 
 /* Reads the columns of a side's table. MICA_E_FORMAT names file and line of a row that ends early, a malformed number,
- * a set longer than any known one, a key that is missing or repeated; or a missing column. */
+ * a set of more than 256 values or longer than any known one, a key that is missing or repeated; or a missing
+ * column. */
 mica_status mica__features_read(mica__records *records, mica__side side, const mica__feature_config *config,
                                 mica__features *f);
-/* Reads the rows of a side with known features one by one. The first function makes room for `rows` rows; the table's
- * first record names the columns, and the next record is current afterwards. The second reads the current record into a
- * row and replaces what was there. */
+/* Reads the rows of a side with known features one by one. The first function makes room for `rows` rows. With
+ * config->header, the table's first record names the columns, and the next record is current afterwards; without,
+ * columns are found by number, and the first record is current. The second function reads the current record into a row
+ * and replaces what was there. */
 mica_status mica__features_begin(mica__records *records, mica__side side, const mica__feature_config *config,
                                  size_t rows, mica__features *f);
 mica_status mica__features_take(mica__records *records, mica__side side, const mica__feature_config *config, size_t row,
@@ -112,8 +114,9 @@ typedef struct mica__feature_sizes {
   int64_t numbers, categories, sets, width, values;
 } mica__feature_sizes;
 mica__feature_sizes mica__features_size(const mica__features *f);
-/* A sample in the form that the network reads: numbers in units of their deviation, 0 if missing; categories and sets
- * as rows of one table of all values, 0 if unknown; sets one after another, each as wide as its longest. */
+/* A sample in the form that the network reads: numbers minus their mean in units of their deviation, 0 if missing;
+ * categories and sets as rows of one table of all values, 0 if unknown; sets one after another, each as wide as its
+ * longest; lengths of the sets. */
 void mica__features_encode(const mica__features *f, const mica__feature_rows *rows, float *numbers, int32_t *categories,
                            int32_t *sets, int32_t *lengths);
 

@@ -1,5 +1,5 @@
 /* data/interactions/interactions.h: tables of interactions between users and items, such as ratings. Ids are texts in
- * files. Internally they are numbers from 1, and 0 means any id that training has not seen. */
+ * files. Internally they are numbers from 1, and 0 means any id that training has not seen, or too rarely. */
 #ifndef MICA_DATA_INTERACTIONS_INTERACTIONS_H
 #define MICA_DATA_INTERACTIONS_INTERACTIONS_H
 
@@ -56,8 +56,9 @@ typedef struct mica__interactions_config {
   const mica__feature_config *features; /* for further columns; NULL: they are not read */
 } mica__interactions_config;
 typedef mica_status mica__interactions_fn(void *user, mica__interactions *x);
-/* Opens and reads the file at path or, if path is a folder, the file in it. If `each` is not NULL, it is called with up
- * to 65,536 lines at a time, in *out, and repeated pairs are not looked for. */
+/* Opens and reads the file at path or, if path is a folder, the file in it with a usual name, such as ratings.csv. If
+ * `each` is not NULL, it is called with up to 65,536 lines at a time, in *out, and repeated pairs are not looked
+ * for. */
 mica_status mica__interactions_open(const char *path, const mica__interactions_config *config,
                                     mica__interactions_fn *each, void *user, mica__interactions *out);
 /* Reads the features from a table of users or items, and assigns them to the lines of x; path NULL: there are none. */
@@ -90,12 +91,12 @@ void mica__rated_free(mica__rated *rated);
 typedef enum mica__holdout { MICA__HOLDOUT_RANDOM, MICA__HOLDOUT_TIME, MICA__HOLDOUT_LAST } mica__holdout;
 
 /* Assigns each interaction to a part. Test and validation get the shares `test` and `validation` of all interactions:
- * random ones, or the latest with TIME. With LAST, test gets the last interaction of each user and validation, if
- * `validation` is above 0, the one before it. */
+ * random ones, or the latest with TIME. With LAST, test gets the last interaction of each user who has two or more. If
+ * `validation` is above 0, validation gets the one before it, of each user who has three or more. */
 mica_status mica__interactions_part(mica__interactions *x, mica__holdout how, double test, double validation,
                                     uint64_t seed);
-/* Renumbers ids. Those that occur at least `least` times in the training part get the numbers 1, 2, ... in the order of
- * their first occurrence. All others become 0 and lose their names. */
+/* Renumbers ids, and the values of features. Those that occur at least `least` times in the training part get the
+ * numbers 1, 2, ... in the order of their first occurrence. All others become 0 and lose their names. */
 mica_status mica__interactions_number(mica__interactions *x, int64_t least);
 /* Renumbers ids in the order of these names. MICA_E_FORMAT for a repeated name. */
 mica_status mica__interactions_rename(mica__interactions *x, const char *const *users, size_t user_count,

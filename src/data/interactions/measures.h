@@ -14,8 +14,8 @@ void mica__interactions_popularity(const mica__interactions *x, double *counts, 
 #define MICA__BIAS_PRIOR 10
 mica_status mica__interactions_biases(const mica__interactions *x, double mean, double *users, double *items);
 
-/* The share of pairs of a click and a non-click that the scores order correctly; equal scores count half. The scores
- * are sorted. NaN if there are no clicks or no non-clicks. */
+/* The share of pairs of a click and a non-click that the scores order correctly; equal scores count half. Sorts the
+ * list by score. NaN if there are no clicks or no non-clicks. */
 typedef struct mica__clicked {
   float score, label;
 } mica__clicked;

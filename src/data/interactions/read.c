@@ -279,7 +279,8 @@ typedef struct reading {
   void *user;
 } reading;
 
-/* Finds the columns of a table of users or items; ids are in the column with the usual name, else in the first. */
+/* Reads a table of users or items. Ids are in the column with a usual name, else in the first; a column "title" or
+ * "name" is not a feature. */
 static mica_status read_side(void *user, mica__records *records) {
   const reading *r = user;
   const int k = r->side == MICA__SIDE_USER ? USER : ITEM;

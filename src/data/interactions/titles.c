@@ -1,4 +1,4 @@
-/* Titles of items, from tables and from the files of the older MovieLens, which have no header and no quotes. */
+/* Titles of items: stores them, and reads the files of the older MovieLens, which have no header and no quotes. */
 #include "data/interactions/titles.h"
 
 #include "base/utf8.h"

@@ -154,8 +154,8 @@ static mica_status check_names(const mica_loader *loader) {
   return MICA_OK;
 }
 
-/* Gives each WORDS column its place in the record (see loader.h). The label comes first, because the kernel makes
- * probabilities from word 0. */
+/* Gives each WORDS column, and the length of each RAGGED column, its place in the record (see loader.h). The label
+ * comes first, because the kernel makes probabilities from word 0. */
 static void index_words(mica_loader *loader) {
   if (loader->label && loader->label->way == MICA__WAY_WORDS) loader->words = loader->label->words;
   for (size_t k = 0; k < loader->count; k++) {

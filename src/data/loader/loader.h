@@ -7,7 +7,8 @@
 
 /* The most lengths that ragged columns are padded to. */
 #define MICA__MAX_BUCKETS 8
-/* A column with more words than this gets planes of its own; a record with more is copied by its own launch. */
+/* A column of numbers, pictures or sound with more words than this gets planes of its own; a record with more is copied
+ * by its own launch. */
 #define MICA__SMALL_WORDS 64
 
 typedef struct mica__resident mica__resident;
@@ -15,8 +16,8 @@ typedef struct mica__stream mica__stream;
 
 /* How a column gets to the device:
  *
- *   WORDS    small columns lie side by side in a record of 32-bit words per sample; the launch that makes a batch's
- *            first pictures also copies them all to their tensors
+ *   WORDS    columns lie side by side in a record of 32-bit words per sample; if the record is small, the launch that
+ *            makes a batch's first PLANES column also copies them all to their tensors
  *   PLANES   (C, H, W), or (1, 1, F) for rows: gathered, normalised, augmented, mixed
  *   MASK     (H, W) u8, or f32 for maps: gathered, and moved in the same way as the picture
  *   RAGGED   rows of samples one after another: gathered and padded; the length is one of the words */
@@ -137,16 +138,16 @@ typedef struct mica__taken {
   int32_t bucket;
 } mica__taken;
 
-/* Samples resident on the device. A thread copies the samples that the dataset holds in memory; the first take waits
- * for it. */
+/* Samples resident on the device. If the dataset holds all columns in memory, a thread copies them, and the first take
+ * waits for it; otherwise mica__resident_create reads the samples. */
 mica_status mica__resident_create(const mica_loader *loader, mica__resident **resident);
 void mica__resident_destroy(mica__resident *resident);
-/* Provides all samples for work queued on `queue` from now on. *waited receives the seconds for which the caller was
- * blocked, which happens only in the first call. */
+/* Provides all samples for work queued on `queue` from now on. *waited receives the seconds for which the first call
+ * waited for the thread; 0 in later calls. */
 mica_status mica__resident_take(mica__resident *resident, mica_queue *queue, mica__taken *taken, double *waited);
 
 /* The prefetch queue: threads decode samples into slots, and a separate queue uploads whole batches ahead of the one in
- * use. Events order the two queues, so that neither they nor the host wait for each other. */
+ * use. Events order the two queues. */
 mica_status mica__stream_create(const mica_loader *loader, mica__stream **stream);
 void mica__stream_destroy(mica__stream *stream);
 /* Makes this batch of this epoch the next one. */

@@ -37,8 +37,8 @@ static int64_t longest(const mica__carried *c, uint64_t count) {
   return most;
 }
 
-/* Sets the length of each bucket to a quantile of the samples' lengths, and that of the last bucket to the longest
- * one. */
+/* Sets the length of each bucket to a quantile of the samples' lengths, rounded up, and that of the last bucket to the
+ * longest one. */
 static mica_status set_quantiles(mica__carried *c, uint64_t count, int32_t buckets) {
   const int64_t most = longest(c, count), width = (most + BINS) / BINS;
   uint64_t *bins = calloc(BINS + 1, sizeof *bins), seen = 0;

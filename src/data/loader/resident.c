@@ -1,5 +1,5 @@
-/* Samples resident on the device. A thread copies them while the caller builds a network. Gathering a batch from them
- * takes less time than uploading it, and lets the host run ahead of the device. */
+/* Samples resident on the device. If they are in memory, a thread copies them while the caller builds a network.
+ * Gathering a batch from them takes less time than uploading it, and lets the host run ahead of the device. */
 #include "base/clock.h"
 #include "data/loader/loader.h"
 
@@ -9,9 +9,11 @@
 
 struct mica__resident {
   const mica_loader *loader;
-  mica_tensor *words;        /* (count, words), in the dataset's order */
-  mica_tensor **x, **starts; /* by column of the loader; for ragged columns x holds all rows */
-  void **mapped;             /* each x mapped for filling; NULL once it is unmapped */
+  mica_tensor *words; /* (count, words), in the dataset's order */
+  /* by column of the loader. x: all samples; for a ragged column, the rows of all samples one after another; NULL for a
+   * column that is in `words`. starts: for a ragged column, the first row of each sample; else NULL */
+  mica_tensor **x, **starts;
+  void **mapped; /* each x mapped for filling; NULL once it is unmapped */
   mica__epoch_order order;
   mica_tensor *grouped; /* the order, if batches are grouped by length */
   mica_event *sent;     /* the upload of `grouped`, which reads the memory of the order */
@@ -73,7 +75,8 @@ static mica_status make_words(mica__resident *r) {
   return status;
 }
 
-/* The first row of each sample of a ragged column; *rows receives the total, at least 1. */
+/* Makes a tensor of the first row of each sample of a ragged column. *rows receives the number of rows of all samples,
+ * but at least 1. */
 static mica_status make_starts(const mica_loader *loader, const mica__carried *c, mica_tensor **starts, int64_t *rows) {
   const uint64_t count = mica_dataset_count(loader->dataset);
   int64_t *first = malloc((size_t)count * sizeof *first);

@@ -80,7 +80,7 @@ static mica_status look_at_sizes(const pictures *p, sizes *s) {
   return mica__pictures_inspect((const char *const *)p->of.files, p->of.count, note_size, s);
 }
 
-/* If some pictures have another size than the one that all are scaled to, the summary says so. */
+/* If pictures differ in size, the summary says so, and to which size all are scaled. */
 static void note_sizes(const sizes *s, mica_shape shape, bool most, mica__text *summary) {
   int32_t least[2] = {INT32_MAX, INT32_MAX}, largest[2] = {0, 0};
   for (size_t i = 0; i < s->count; i++)

@@ -21,7 +21,7 @@ typedef struct mica__image {
 /* True for names of picture files. */
 bool mica__image_is_named(const char *name);
 
-/* Used instead of a number of channels: PNG as it is stored, with grey levels or palette indices and without
+/* Used instead of a number of channels: PNG as it is stored, with grey levels, palette indices or colours, and without
  * opacity. */
 #define MICA__CHANNELS_STORED (-1)
 

@@ -65,7 +65,7 @@ void mica__paint_box(uint8_t *planes, int64_t height, int64_t width, const doubl
 
 /* --- depths --- */
 
-/* Near pixels are yellow and far ones dark blue, by the logarithm of the depth; unknown ones are black. */
+/* Near pixels are yellow and far ones dark violet, by the logarithm of the depth; unknown ones are black. */
 static void depth_colour(float depth, const double range[2], uint8_t colour[3]) {
   static const double stops[5][3] = {{253, 231, 37}, {94, 201, 98}, {33, 145, 140}, {59, 82, 139}, {68, 1, 84}};
   const double wide = log(range[1] / range[0]);

@@ -1,4 +1,5 @@
-/* data/series/series.h: time series in a table: one row per step, in order; columns of numbers, and one of times. */
+/* data/series/series.h: time series in a table: one row per step, in order; columns of numbers, and at most one of
+ * times. */
 #ifndef MICA_DATA_SERIES_SERIES_H
 #define MICA_DATA_SERIES_SERIES_H
 
@@ -10,8 +11,8 @@
 
 /* The columns to read. */
 typedef struct mica__series_choice {
-  const char *time;         /* the column of times, by name or number; "": the first that is not a
-                             * number, else one called time, date, year, ... */
+  const char *time;         /* the column of times, by name or number; "": the first that is not a number, else one
+                             * called time, date, year, ..., else one of days as eight digits */
   const char *ignored;      /* columns to ignore, "a,b"; NULL: none */
   const char *const *names; /* the series, in this order; NULL: all columns of numbers except the times */
   size_t count;
@@ -49,8 +50,8 @@ typedef struct mica__series {
   size_t unused;         /* columns that are neither numbers nor times */
 } mica__series;
 
-/* Reads a table in memory, which ends with a NUL. MICA_E_FORMAT, naming file, line and column, for a cell that is not a
- * number, rows of another width, times that do not increase, and missing columns. */
+/* Reads a table in memory, which ends with a NUL. MICA_E_FORMAT, naming the file, for a cell that is not a number, rows
+ * of another width, times that do not increase, and missing columns. */
 mica_status mica__series_read(const char *name, char *content, size_t size, const mica__series_choice *choice,
                               mica__series *series);
 void mica__series_free(mica__series *series);

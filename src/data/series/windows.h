@@ -27,8 +27,8 @@ mica__windows *mica__windows_of(const mica_dataset *data);
 mica_status mica__series_read_first(const char *name, char *content, size_t size, mica__series_choice choice,
                                     const char *first, mica__series *s);
 /* Sets the origins of a part. The test part is the last share `test` of the rows; the validation part is the last share
- * `validation` of the rows before it. Each has at least `horizon` rows. MICA_E_NOT_FOUND if the share of the part is
- * 0. */
+ * `validation` of the rows before it. A part whose share is above 0 has at least `horizon` rows. MICA_E_NOT_FOUND if
+ * the share of the part is 0; MICA_E_FORMAT if there are too few rows. */
 mica_status mica__windows_part(const char *path, mica_part part, double test, double validation, mica__windows *w);
 /* Makes a dataset with the columns window, level, target, season and known. An element of known is 0 if the cell to
  * forecast is empty or the series has no value before the origin, else 1. The dataset frees w, which is on the heap. */

@@ -20,8 +20,8 @@ typedef struct mica__sound {
 bool mica__sound_is_named(const char *name);
 
 /* Opens a file and reads its header. Errors:
- * - MICA_E_FORMAT: the file is not sound, is empty, is a WAV file that ends before its samples do, or is longer than
- *   MICA__SOUND_SECONDS.
+ * - MICA_E_FORMAT: the file is not sound, is empty, has too many channels or too high a rate, is a WAV file that ends
+ *   before its samples do, or is longer than MICA__SOUND_SECONDS.
  * - MICA_E_UNSUPPORTED: this build lacks libsndfile.
  * - MICA_E_NOT_FOUND or MICA_E_IO: the file cannot be opened. */
 mica_status mica__sound_examine(const char *path, int32_t rate, mica__sound *sound);

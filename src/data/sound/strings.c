@@ -1,5 +1,5 @@
-/* Recordings with their texts as samples: single ones, or strings of several recordings with silence and noise between
- * them. */
+/* Recordings with their texts as samples: single ones, or strings of several recordings with silence between them and
+ * noise over all. */
 #include "data/sound/strings.h"
 #include "data/dataset.h"
 #include "data/sound/letters.h"
@@ -20,8 +20,8 @@
 /* The signal-to-noise ratio of strings ranges over this many decibels above its lowest value. */
 #define NOISE_RANGE 20.0
 
-/* Strings of recordings: string i consists of words[first[i]] to words[first[i + 1] - 1], with gaps before each and
- * after the last. */
+/* Strings of recordings: string i consists of words[first[i]] to words[first[i + 1] - 1], with silence of the lengths
+ * that gap_of gives. */
 typedef struct strings {
   int64_t *first;
   uint32_t *words;
@@ -62,7 +62,8 @@ static uint32_t draw(const view *v, uint64_t string, uint32_t what) {
 }
 
 /* Numbers that tell the random numbers of a string apart. COUNT is for the number of its words, LOUDNESS for the
- * strength of its noise, WORD + k for its words, GAP + k for its gaps, and NOISE + k for the samples of its noise. */
+ * strength of its noise, WORD for its speaker, WORD + 1 + k for word k, GAP + k for the gap before word k, and NOISE +
+ * k for samples 4 k to 4 k + 3 of its noise. */
 enum { COUNT, LOUDNESS, WORD = 16, GAP = WORD + MOST_WORDS, NOISE = 2 * GAP };
 
 /* The length of the silence before word k of a string with `words` words, or after the last one. */

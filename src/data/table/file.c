@@ -1,5 +1,5 @@
-/* Tables that stay in their file: only the offset of each record is kept, and a record is read and parsed when it is
- * needed. */
+/* Tables that stay in their file: only the position, size and line of each record are kept, and a record is read and
+ * parsed when it is needed. */
 #include "data/table/table.h"
 
 #include <errno.h>

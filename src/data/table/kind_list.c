@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Finds the kind named by a word of this many bytes; false if there is no such kind. */
+/* Finds the kind (number, class, text or time) named by a word of this many bytes; false for other words. */
 static bool find_word(const char *word, size_t length, mica_column_kind *kind) {
   static const mica_column_kind known[] = {MICA_COLUMN_KIND_NUMBER, MICA_COLUMN_KIND_CLASS, MICA_COLUMN_KIND_TEXT,
                                            MICA_COLUMN_KIND_TIME};

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* How many samples of a file are read to measure, and how many numbers are kept at a time. */
+/* How many samples of a file are read to measure, and about how many numbers are kept at a time. */
 #define MEASURED_SAMPLES 10000
 #define MEASURED_NUMBERS (1 << 22)
 

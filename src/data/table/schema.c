@@ -286,7 +286,7 @@ static mica_status copy_field(const mica__field *from, mica__field *to) {
 }
 
 /* Finds each column of the known table in the table that is read: by name if both tables have a header, else by
- * position. The columns of labels may be missing. */
+ * position. The columns of labels, and those that are not used, may be missing. */
 static mica_status locate_fields(mica__inference *in, const mica__schema *known, const mica__name_table *names,
                                  mica__schema *own) {
   const char *name = in->records->name;
@@ -381,8 +381,8 @@ static mica_status count_known(mica__inference *in, mica__schema *own) {
 }
 
 /* Takes the columns from the schema of config->like. The first record is a header if all its names are known, or if it
- * has all known names; one exception is allowed. If the schema is a network's outline, texts above numbers are a header
- * too, so that unknown names are not read as values. */
+ * has all known names; one exception is allowed, but at least one name must match. If the schema is a network's
+ * outline, texts above numbers are a header too, so that unknown names are not read as values. */
 static mica_status follow(mica__inference *in, const mica__schema *known, mica__name_table *names) {
   const size_t fewer = in->schema->count < known->count ? in->schema->count : known->count;
   const bool looks_named = known->outline && in->schema->header;

@@ -4,7 +4,8 @@
 
 #include "data/table/table.h"
 
-/* Texts are classes if there are at most this many different ones, or if each occurs TEXT_REPEATS times on average. */
+/* Texts are classes if there are at most this many different ones, or at most MANY_TEXTS (kinds.c) that each occur
+ * TEXT_REPEATS times on average. */
 #define FEW_TEXTS 20
 #define TEXT_REPEATS 2
 
@@ -58,7 +59,7 @@ typedef struct mica__inference {
 /* Fails with MICA_E_FORMAT because the current record has another number of columns than the records before it. */
 mica_status mica__schema_fail_columns(const mica__inference *in);
 /* Walks over all records and decides the kind of each column. If no name shows which column is the label, and the last
- * one does not hold classes, another column is chosen. */
+ * one does not hold classes, another column may become the label. */
 mica_status mica__schema_decide_kinds(mica__inference *in);
 
 #endif

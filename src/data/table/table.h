@@ -53,12 +53,13 @@ mica__records mica__records_of(const char *name, int file);
 void mica__records_free(mica__records *records);
 /* Goes back to the beginning. */
 void mica__records_rewind(mica__records *records);
-/* Finds the next record; *found is false at the end. MICA_E_FORMAT names the line of a quote that is not closed, of
- * bytes that are not text, or of too many columns. */
+/* Finds the next record; *found is false at the end. MICA_E_FORMAT if a quote is not closed, something follows a
+ * closing quote, there is a zero byte, there are too many columns, or lines end in CR alone. */
 mica_status mica__records_next(mica__records *records, bool *found);
 /* Chooses the delimiter with which the first records have equal numbers of cells, the most if several have; if none
- * has, the one that splits the first record into the most cells. For a *.tsv it is always the tab. Call this at the
- * beginning of the text; the records are at the beginning afterwards. */
+ * has, the one that splits the first record into the most cells. Semicolons are preferred if the commas are decimal
+ * commas. For a *.tsv it is always the tab. Call this at the beginning of the text; the records are at the beginning
+ * afterwards. */
 mica_status mica__records_find_delimiter(mica__records *records);
 /* Splits a single record: a text of `size` bytes, followed by a NUL. */
 mica_status mica__records_split(mica__records *records, const char *text, size_t size);
@@ -208,8 +209,8 @@ mica_status mica__fills_measure(const mica_dataset *dataset, mica_missing how, d
 void mica__fills_put(mica_dataset *dataset, const char *const *names, const double *fills, size_t count);
 /* True if mica__missing_text must leave a column out. */
 typedef bool mica__skips_fn(const void *user, const char *column);
-/* Appends how missing cells are replaced, a phrase per column: "177 of 'age' become 29.7"; nothing if there are none.
- * `skips` NULL: all columns. */
+/* Appends how missing cells are replaced, a phrase per column for up to 20 columns: "177 of 'age' become 29.7"; nothing
+ * if there are none. `skips` NULL: all columns. */
 void mica__missing_text(const mica_dataset *dataset, mica__skips_fn *skips, const void *user, mica__text *text);
 
 /* --- names of languages (languages.c) --- */
@@ -237,8 +238,7 @@ mica_status mica__table_parse(const char *name, char *content, size_t size, cons
                               mica__store *store);
 /* Fills the store with the samples of a file whose records stay in it and are read when they are needed. */
 mica_status mica__table_open(const char *path, const mica_dataset_config *config, mica__store *store);
-/* Adds the columns of a schema to the store, without data except for the labels of a table in memory. The store takes
- * over the schema. */
+/* Adds the columns of a schema to the store, without data. The store takes over the schema. */
 mica_status mica__table_add_columns(mica__schema *schema, mica__store *store);
 /* Fills the missing numbers of a complete store by config->missing, unless config->like is a table, which has the
  * values for them already. */
@@ -261,8 +261,9 @@ mica_status mica__table_add_files(const char *name, mica__store *store, const mi
 
 /* --- layouts (layout.c) --- */
 
-/* Finds out from the number of columns which columns a table without names has: all known ones, or all except the
- * label, or those without the unused ones. It has the unused columns if their cells in the first record are not
+/* Finds out from the number of columns which columns a table without names has: the known ones, with or without the
+ * labels, and with or without the unused ones. If two of these have that many columns, the first row of values decides:
+ * columns of numbers must have numbers, labels must have known classes, and cells of unused columns are rather not
  * numbers. MICA_E_FORMAT for any other number of columns. */
 mica_status mica__schema_layout(mica__records *records, bool header, size_t columns, const mica__schema *known,
                                 bool *label, bool *unused);

@@ -15,7 +15,8 @@
 
 /* --- names --- */
 
-/* The two letters of a language at the end of a name, such as "en" in train.en or train.en.gz; NULL: there are none. */
+/* The two letters of a language at the end of a name, such as "en" in train.en or train.en.gz; NULL: there are none, or
+ * they are "md". */
 static const char *language_of(const char *name) {
   size_t n = strlen(name);
   if (n > 3 && !strcmp(name + n - 3, ".gz")) n -= 3;

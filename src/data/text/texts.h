@@ -23,7 +23,8 @@ mica_status mica__texts_check(const mica__texts *texts);
 mica_status mica__texts_next(void *texts, const char **text, size_t *bytes);
 void mica__texts_free(mica__texts *texts);
 
-/* The name of a column; for the labels of a table, which its dataset calls "label", the name in the table. */
+/* The name of a column; for the labels of a table, which its dataset calls "label", the name in the table (of the first
+ * label if there are several). */
 const char *mica__column_given_name(const mica_dataset *data, const mica_column *column);
 /* A walk over the texts of the column of that name; "label" means the column of labels. */
 mica__texts mica__texts_of(const mica_dataset *data, const char *name);

@@ -30,7 +30,8 @@ typedef struct mica__nifti {
 bool mica__nifti_is_named(const char *name);
 
 /* Reads the header at the beginning of bytes; `name` appears in messages. MICA_E_FORMAT says what is wrong or not
- * supported: pairs of .hdr and .img, complex numbers and colours, 2^31 or more voxels, more than 64 channels. */
+ * supported, for example pairs of .hdr and .img, complex numbers and colours, 2^31 or more voxels, more than 64
+ * channels. */
 mica_status mica__nifti_parse(const char *name, const uint8_t *bytes, size_t size, mica__nifti *nifti);
 int64_t mica__nifti_voxels(const mica__nifti *nifti); /* of a channel */
 /* Bytes of the whole file. */

@@ -49,7 +49,7 @@ mica_status mica__volumes_read(const mica_dataset *data, uint64_t sample, const 
 
 /* Windows that cover a volume, in the order depth, height, width. Along each axis, neighbouring windows overlap by the
  * fraction `overlap` of the window's side. If the last window would reach beyond the volume, it is moved back so that
- * both end at the same voxel. */
+ * both end at the same voxel, unless the volume is smaller than the window. */
 typedef struct mica__grid {
   int64_t sides[3]; /* of a window */
   double overlap;
@@ -61,7 +61,7 @@ mica__window mica__grid_at(const mica__grid *grid, const int64_t sides[3], int64
  * in mica__volumes_patches. */
 mica_status mica__volumes_tiles(const mica_dataset *data, const mica__grid *grid, mica_dataset **tiles);
 /* `count` windows of each volume, drawn anew in each epoch. On average a third of them are placed so that they contain
- * a voxel of a class other than the first, if the volume has one. */
+ * a voxel of a class other than the first, if 64 random attempts find one in the volume. */
 typedef struct mica__patching {
   int64_t sides[3], count;
   bool flip; /* mirror each axis at random */
