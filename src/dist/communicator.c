@@ -100,9 +100,9 @@ static bool is_single(const mica_transfer *t) {
   return t->kind == MICA_COLLECTIVE_SEND || t->kind == MICA_COLLECTIVE_RECEIVE;
 }
 
-/* True if b must wait for a, which began before b. A collective waits until all earlier collectives on its channel are
- * done. A send waits only until all earlier sends to the same peer have started, and a receive until all earlier
- * receives from the same peer have. */
+/* True if b must wait for a, which began before b. A collective waits until all earlier collectives of its group on its
+ * channel are done. A send waits only until all earlier sends to the same peer have started, and a receive until all
+ * earlier receives from the same peer have. Requests of different groups or channels never wait for each other. */
 static bool follows(const job *a, const job *b) {
   const mica_transfer *x = &a->collective.transfer, *y = &b->collective.transfer;
   if (a->among != b->among || x->channel != y->channel || is_single(x) != is_single(y)) return false;

@@ -7,8 +7,8 @@
 #include <mica/dist.h>
 #include <mica/nn.h>
 
-/* Adds the network's parameters and their values, which are read from the session. The optimiser's state is left out.
- * Blocks until the values are read. */
+/* Adds the network's parameters that the session has, with their values. The optimiser's state is left out. Blocks
+ * until the values are read. */
 mica_status mica__weights_take(mica__weights *parts, const mica_nn *nn, mica_session *session, mica_queue *queue);
 /* mica__weights_send sends the list `parts` to rank `to`. mica__weights_receive receives the list that rank `from`
  * sends, and appends it to `parts`. Both use `channel`, one message after another, and block. */

@@ -1,5 +1,6 @@
-/* One stage of a pipeline: a run of consecutive layers. The forward session computes y, the value for the next stage,
- * and the stage keeps only its input x. The backward session computes the layers from x again.
+/* One stage of a pipeline: a run of consecutive layers. The forward session, which the last stage does not have,
+ * computes y, the value for the next stage, and the stage keeps only its input x. The backward session computes the
+ * layers from x again.
  *
  * A stage that is not the last uses the loss sum(y dy). Its gradient with respect to y is dy, the gradient that the
  * next stage sends. So the gradients and the optimiser work as in any network. */
