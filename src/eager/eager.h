@@ -1,6 +1,6 @@
 /* eager/eager.h: runs operations that have no kernels of their own on tensors. Each operation is built as a small graph
- * and compiled to a session. The engine caches sessions by op, shapes and arguments, so later calls of the same kind
- * only run the session again. */
+ * and compiled to a session. The engine caches sessions by op, shapes, dtypes, arguments and queue, so later calls of
+ * the same kind only run the session again. */
 #ifndef MICA_EAGER_EAGER_H
 #define MICA_EAGER_EAGER_H
 
@@ -37,8 +37,8 @@ struct mica__eager_call {
    * taken as ones of the result's shape. */
   bool backward;
   bool in_place; /* element k of a result depends only on element k of operands, so a result may be an operand */
-  /* The op's arguments, and the table that describes their fields. Calls with equal arguments, shapes and dtypes share
-   * a session. */
+  /* The op's arguments, and the table that describes their fields. Calls of an op on one queue share a session if their
+   * arguments, shapes and dtypes are equal. */
   const mica__attr_list *attr_list;
   const void *attrs;
   mica__eager_tensor in[MICA__EAGER_OPERANDS + 1];
@@ -48,8 +48,8 @@ struct mica__eager_call {
 /* Checks the tensors and queues the call. Tensors must belong to the queue's engine and be contiguous. A result must
  * not overlap an operand or another result; with in_place it may be the same tensor as an operand.
  *
- * The engine caches the sessions of the 64 most recently used combinations of op, arguments, shapes and queue. A call
- * whose session is cached waits for nothing, builds nothing and allocates no device memory. */
+ * The engine caches the sessions of the 64 most recently used combinations of op, arguments, shapes, dtypes and queue.
+ * A call whose session is cached waits for nothing, builds nothing and allocates no device memory. */
 mica_status mica__eager_run(mica_queue *queue, const mica__eager_call *call);
 
 /* Describes the fields of mica_pool_config, so that a mica_pool_config can be a call's `attrs`. */
