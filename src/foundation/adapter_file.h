@@ -25,8 +25,8 @@ mica_status mica__adapter_source_begin(const mica_foundation *model, const char 
 /* Finds the model's layer for a matrix that the file calls `name`. For example "model.layers.0.self_attn.q_proj.weight"
  * gives "layers.0.self_attn.q_proj". The caller frees *layer. *outputs and *inputs receive the matrix's sizes.
  *
- * MICA_E_FORMAT: the model has no such matrix. MICA_E_UNSUPPORTED: the matrix is the embeddings, or an output layer
- * tied to them. */
+ * MICA_E_FORMAT: the model has no such matrix. MICA_E_UNSUPPORTED: the matrix is an embedding of tokens or positions,
+ * or an output layer tied to the embeddings. */
 mica_status mica__adapter_layer_of(const mica__adapter_source *source, const char *name, char **layer, int64_t *outputs,
                                    int64_t *inputs);
 /* Converts the other way: appends to `name` the file's name for a layer's matrix, with the family's prefix.

@@ -24,8 +24,8 @@ mica_value mica__build_norm(const mica__network_build *b, const char *name, mica
 /* Applies all of the network's blocks to the embeddings x, in order. */
 mica_value mica__build_blocks(const mica__network_build *b, mica_value x);
 
-/* Logits in f32 of the features x. If `again` is true, multiplies by the weight of the output layer that an earlier
- * call has built, and calls no hooks for this product. */
+/* Logits in f32 of the features x. If the output layer is tied to the embeddings, multiplies by these; else, if `again`
+ * is true, by the weight of the output layer that an earlier call has built. Neither product calls hooks. */
 mica_value mica__build_logits(mica_nn *nn, const mica_foundation_info *info, mica_value x, bool again);
 
 /* The mean cross entropy of the labels (B, T), which are token ids. A label of -1 is left out. x (B, T, C) are the

@@ -187,8 +187,9 @@ static mica_status count_kept(const mica_messages *messages, size_t *kept) {
   return status;
 }
 
-/* Makes the prompt. If the prompt would fill the context and leave no room for an answer, drops the oldest messages.
- * They are dropped in pairs, so that the roles of user and assistant still alternate. */
+/* Makes the prompt. If the prompt would fill the context and leave no room for an answer, drops the oldest messages,
+ * but not a system message at the beginning. They are dropped in pairs, so that the roles of user and assistant still
+ * alternate. */
 static mica_status make_prompt(const mica_chat *chat, mica_encoding *tokens) {
   const size_t count = mica_messages_count(chat->messages), context = (size_t)chat->decoder->context;
   size_t first = 0;

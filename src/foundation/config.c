@@ -76,7 +76,7 @@ static mica_status check_sizes(const mica__config_source *f, const mica_foundati
 /* --- experts --- */
 
 /* Reads the keys of a gpt-oss folder: the limit to which gate and up values are clamped, and whether the experts'
- * weights are MXFP4. */
+ * weights are MXFP4. Refuses another slope than 1.702 of the experts' function. */
 static mica_status read_gptoss(const mica__config_source *f, mica_foundation_info *i) {
   double alpha = 1.702;
   const mica__config_value object = mica__config_find(f, "quantization_config", "");

@@ -198,8 +198,9 @@ static mica_status new_row(mica_conversations *c, row **made) {
   return MICA_OK;
 }
 
-/* Puts the conversation into the first of the latest 64 rows that has room for it. If none has room, puts it into a new
- * row. Drops the conversation if it has no token to learn or is longer than a row. */
+/* Puts the conversation into the first of the latest 64 rows that has room for it. If none has room, or rows hold only
+ * one conversation each, puts it into a new row. Drops the conversation if it has no token to learn or is longer than a
+ * row. */
 static mica_status put(mica_conversations *c) {
   enum { LATEST = 64 };
   const int64_t context = c->info.context, vocabulary = c->model->info.vocabulary;

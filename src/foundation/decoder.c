@@ -41,7 +41,8 @@ static bool has_apart_rows(const mica_nn *nn) {
  * answer do not depend on the number of rows. All of these must hold:
  * - all matrices are block-quantised,
  * - there is no adapter,
- * - there are at most MOST_FEW slots, because products with more rows use other kernels.
+ * - there are 2 to MOST_FEW slots, because products with more rows use other kernels.
+ *
  * Builds the network without a session to find its matrices. */
 static mica_status find_few(mica_decoder *d, const mica_nn_config *config) {
   mica_graph *graph = NULL;
@@ -120,7 +121,8 @@ static size_t count_bytes(const mica_decoder *d, const mica_nn *nn) {
   return bytes / (size_t)d->slot_count / (size_t)d->context;
 }
 
-/* Makes the session for steps, which owns the weights and caches, and the session for prompts, which shares them. */
+/* Makes the session for steps, which has the weights and owns the caches, and the session for prompts, which shares
+ * both. */
 static mica_status make_sessions(mica_decoder *d) {
   mica_graph *graphs[2] = {NULL};
   mica_nn *networks[2] = {NULL};

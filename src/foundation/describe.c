@@ -40,7 +40,7 @@ void mica_foundation_close(mica_foundation *model) {
   free(model);
 }
 
-/* Copies a text of a GGUF file; *copy stays NULL if the text is missing or contains a zero byte. */
+/* Copies a text of a GGUF file; *copy stays NULL if the text is missing, empty or contains a zero byte. */
 static mica_status copy_text(const mica_gguf *gguf, const char *key, char **copy) {
   const mica_gguf_text text = mica_gguf_text_at(mica_gguf_find(gguf, key), 0);
   if (text.length == 0 || memchr(text.bytes, 0, text.length)) return MICA_OK;

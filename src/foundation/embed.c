@@ -14,7 +14,8 @@
 
 #define STANDARD_BATCH_TOKENS 1024
 /* The length of a run is rounded up: to a multiple of FINE_STEP if it is at most FINE_LIMIT, else to a multiple of
- * COARSE_STEP. This keeps both the number of compiled plans and the padding small. */
+ * COARSE_STEP, but never above the maximum number of tokens. This keeps both the number of compiled plans and the
+ * padding small. */
 #define FINE_STEP 4
 #define FINE_LIMIT 64
 #define COARSE_STEP 32

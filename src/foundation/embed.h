@@ -36,7 +36,8 @@ struct mica_embedder {
   double logit_scale;
 };
 
-/* Begins the network. Block-quantised weights stay as they are in the file; others become f32, which is faster. */
+/* Begins the network. If the file has block-quantised weights, all matrices stay as they are in the file. Otherwise all
+ * weights become f32, which is faster. */
 mica_status mica__embed_network_begin(const mica_embedder *e, mica__embed_network *network);
 /* Makes the session and loads the weights. After a failure of this function or of mica__embed_network_begin, nothing
  * stays allocated. */
@@ -58,7 +59,7 @@ mica_status mica__embed_pooling_read(const char *path, const char *text, size_t 
 /* Reads sentence_bert_config.json from memory: the maximum number of tokens. */
 mica_status mica__embed_limits_read(const char *path, const char *text, size_t bytes, mica__embed_form *form);
 
-/* Reads the form from the files of the model's folder, or from the keys of its GGUF file. */
+/* Reads the form from the files of the model's folder. From the keys of a GGUF file, only the pooling is read. */
 mica_status mica__embed_form_find(const mica_foundation *model, mica__embed_form *form);
 
 #endif

@@ -1,4 +1,5 @@
-/* Pooling, normalisation and maximum length of a model, from files of sentence-transformers or keys of a GGUF file. */
+/* Pooling, normalisation and maximum length of a model, from files of sentence-transformers. In GGUF files, a key gives
+ * only the pooling. */
 #include "foundation/embed.h"
 
 #include "base/json_check.h"

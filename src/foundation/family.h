@@ -89,8 +89,9 @@ const mica__family *mica__family_named(const char *name);
 /* Lists "llama, mistral, ...": the known types in config.json, or architectures in a GGUF file. */
 const char *mica__family_list(bool gguf, char text[400]);
 
-/* Checks the tensors of the model's files. Fails with MICA_E_FORMAT if a tensor of the network is missing or has the
- * wrong shape, or if a tensor of the files belongs to no row of names.def. `gguf`: the tensors have GGUF names. */
+/* Checks the tensors of the model's files. Fails with MICA_E_FORMAT if a tensor that the network needs is missing, if
+ * one has the wrong shape or, for MXFP4, the wrong type, or if a tensor of the files belongs to no row of names.def.
+ * `gguf`: the tensors have GGUF names. */
 mica_status mica__names_check(const char *path, const mica__family *family, const mica_foundation_info *info,
                               const mica_weights *weights, bool gguf);
 
@@ -112,8 +113,8 @@ typedef struct mica__second_info {
 
 void mica__info_arrays_free(mica__info_arrays *arrays);
 
-/* Fills the info from the model's keys. `weights` are the model's tensors: in a GGUF file, only they show which layers
- * have a bias. */
+/* Fills the info from the model's keys. `weights` are the model's tensors: in a GGUF file, they also show which layers
+ * have a bias, whether the output layer is tied, and whether rotary positions have lists of factors. */
 mica_status mica__config_read(const mica__config_source *facts, const mica__family *family, const mica_weights *weights,
                               mica_foundation_info *info, mica__info_arrays *arrays);
 /* Fills the rotary positions, once sizes are known. */

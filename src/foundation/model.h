@@ -32,7 +32,7 @@ void mica__name_rows_free(mica__name_rows *rows);
 
 /* Finds how rotary positions are scaled to model->context. *factors receives rotated / 2 numbers that divide the
  * frequencies; the caller frees them, and NULL means that all are 1. *scale multiplies cosine and sine. MICA_E_FORMAT:
- * the files lack a value that the kind of scaling needs. */
+ * a value that the kind of scaling needs is missing or invalid in the files. */
 mica_status mica__rotary_scale(const mica_foundation *model, const mica_foundation_rotary *rotary, double **factors,
                                double *scale);
 
@@ -44,7 +44,7 @@ mica_status mica__template_text(const mica_foundation *model, char **text);
 #define MICA__FOLDER_MAX_DEPTH 64
 
 /* Parses a folder's JSON file, which must be an object within both limits. path is for messages; the caller deletes
- * *root. */
+ * *root, also after a failure. */
 mica_status mica__folder_parse(const char *path, const char *text, size_t bytes, struct cJSON **root);
 /* Reads config.json from memory, and the end tokens from generation_config.json (may be NULL). path: of config.json,
  * for messages. MICA_E_UNSUPPORTED in a build without cJSON. */
@@ -61,7 +61,8 @@ mica_status mica__foundation_load_part(const mica_foundation *model, const mica_
 /* Opens a folder's config.json, and generation_config.json if it exists. */
 mica_status mica__foundation_folder_open(mica_foundation *model, const char *folder);
 /* True if the folder's config.json has the key model_type and not the key "mica", which marks the file of a training
- * run. Also true if memory is too short to read the file: opening the model then reports that. */
+ * run. Also true if memory is too short to read the file: opening the model then reports that. Always false in a build
+ * without cJSON. */
 bool mica__foundation_folder_is(const char *folder);
 void mica__foundation_folder_free(mica_foundation *model);
 

@@ -93,8 +93,8 @@ static bool is_joint(const row *r) { return r->how >= EXPERTS_JOINT && r->how <=
 /* True if a folder has the row's matrices as blocks and scales. */
 static bool is_packed(const row *r, bool gguf) { return is_joint(r) && !gguf && r->info->mxfp4_experts; }
 
-/* 2 if the parameter is only every second row of a folder's matrix, or every second number of a folder's vector; 0 if
- * it is the whole matrix or vector. */
+/* 2 if the parameter is only every second row of a folder's matrices, or only every second number in each row of a
+ * folder's tensor; 0 if it is the whole tensor. */
 static int64_t every_of(const row *r) {
   return r->how == EXPERTS_EVEN || r->how == EXPERTS_ODD || r->how == EVEN || r->how == ODD ? 2 : 0;
 }
@@ -266,7 +266,7 @@ static mica_status add_sources(const mapping *m, const row *r, mica__text *text)
   return mica__text_status(text);
 }
 
-/* The fields of a name map's row that say how the files store the elements. The caller fills the names. */
+/* The fields of a name map's row that say how the files store the elements. The caller fills the names and `add`. */
 static mica_name_row order_of(const row *r, bool gguf) {
   return (mica_name_row){.every = gguf ? 0 : every_of(r),
                          .phase = !gguf && (r->how == EXPERTS_ODD || r->how == ODD),

@@ -1,6 +1,6 @@
-/* Perplexity of a text: the loss of every token in consecutive windows. The losses are computed in f64 on the host from
- * f32 logits, because f32 cross entropy on a device was too low: by 7.4e-6 per token on average, for a vocabulary of
- * 49,152. */
+/* Perplexity of a text: the loss of every token in consecutive windows, except the first token of each window. The
+ * losses are computed in f64 on the host from f32 logits, because f32 cross entropy on a device was too low: by 7.4e-6
+ * per token on average, for a vocabulary of 49,152. */
 #include "foundation/model.h"
 
 #include <inttypes.h>

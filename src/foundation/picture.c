@@ -33,8 +33,8 @@ static double radius_of(mica__picture_filter filter) {
   return filter == MICA__PICTURE_FILTER_LANCZOS ? 3 : 2;
 }
 
-/* Pixel i of the result is a sum of `count` pixels, beginning at `first`; weights are fixed-point with WEIGHT_BITS
- * fraction bits. */
+/* Pixel i of the result is a weighted sum of `count` pixels, beginning at `first`; weights are fixed-point with
+ * WEIGHT_BITS fraction bits. */
 typedef struct taps {
   int64_t first, count;
   int32_t *weights;

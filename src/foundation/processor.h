@@ -24,7 +24,8 @@ typedef struct mica__processor {
 } mica__processor;
 
 /* Reads preprocessor_config.json from memory. `path` is for messages. MICA_E_FORMAT: the text is not valid JSON, or a
- * value is missing or out of range. MICA_E_UNSUPPORTED: it asks for a filter or a step that Mica does not have. */
+ * value is missing or out of range. MICA_E_UNSUPPORTED: it asks for a filter or a step that Mica does not have, or the
+ * model's pictures have neither 1 nor 3 channels. */
 mica_status mica__processor_read(const char *path, const char *text, size_t bytes, const mica_foundation *model,
                                  mica__processor *processor);
 /* Reads preprocessor_config.json from the model's folder. MICA_E_NOT_FOUND: the folder has none. MICA_E_INVALID: the

@@ -4,7 +4,8 @@
  *
  * So the gradient of a piece's loss with respect to its features, g = d loss / d x, is computed right after the loss.
  * After that the piece's logits are not needed any more, and nothing is computed twice. The backward pass sees only the
- * term sum(x stop(g)), whose gradient is g. The reported loss is the sum of the pieces' losses. */
+ * term sum(x stop(g)), whose gradient is g. The reported loss is the sum of the pieces' losses, divided by the number
+ * of labels. */
 #include "foundation/build.h"
 
 #include "ir/graph.h"

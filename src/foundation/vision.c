@@ -19,7 +19,8 @@ static mica_value unfold(const mica_foundation_info *i, mica_value x) {
   return mica_reshape(x, MICA_SHAPE(MICA_DYNAMIC, side * side, i->channels * i->patch * i->patch));
 }
 
-/* The class token, then the patches, each plus the vector of its position: (B, 1 + patches, C). */
+/* The class token, then the patches, each plus the vector of its position: (B, 1 + patches, C). CLIP normalises the
+ * result. */
 static mica_value embed(const mica__network_build *b) {
   const mica_foundation_info *i = b->info;
   const int64_t before[3] = {0, 1, 0}, after[3] = {0}, others[2] = {0, 0}, below[2] = {i->context - 1, 0};

@@ -1,5 +1,5 @@
 /* foundation/whisper.h: parts of Whisper, namely the decoder with caches, features of a growing recording, decoding
- * rules and sessions. */
+ * rules, sessions, and the reader of windows. */
 #ifndef MICA_FOUNDATION_WHISPER_H
 #define MICA_FOUNDATION_WHISPER_H
 
@@ -47,8 +47,8 @@ void mica__whisper_sound_free(mica__whisper_sound *sound);
 void mica__whisper_sound_reset(mica__whisper_sound *sound);
 /* Adds samples. Computes frames whenever the samples of a whole part (500 frames) are there. */
 mica_status mica__whisper_sound_push(mica__whisper_sound *sound, const float *samples, int64_t count);
-/* Ends the recording and computes the remaining frames: one per 160 samples, at least `least` in all, with zeros after
- * the samples. */
+/* Ends the recording and computes the remaining frames: one per 160 samples, at least `least` in all. If the recording
+ * is shorter than `least` frames, zeros follow its samples. */
 mica_status mica__whisper_sound_finish(mica__whisper_sound *sound, int64_t least);
 /* The number of frames so far, including dropped ones. */
 int64_t mica__whisper_sound_frames(const mica__whisper_sound *sound);
@@ -104,7 +104,8 @@ int32_t mica__whisper_last_language(const mica__whisper_rules *rules);
  * 1, selects a token from the distribution softmax(logits / temperature).
  *
  * Logits must be finite. The logits of excluded tokens are set to -inf. *log_probability receives the natural logarithm
- * of the token's probability at temperature 1, among the tokens that are not excluded. */
+ * of the token's probability at temperature 1, among the tokens that are not excluded. If all tokens are excluded,
+ * returns the end token and sets *log_probability to 0. */
 int32_t mica__whisper_choose(const mica__whisper_rules *rules, const int32_t *tokens, size_t count, float *logits,
                              int64_t vocabulary, double temperature, double draw, double *log_probability);
 /* The likeliest language, from the logits after the token `start`. */
@@ -149,8 +150,8 @@ bool mica__whisper_repeats(const int32_t *tokens, size_t count);
 typedef struct mica__whisper_text {
   int32_t *tokens; /* without the end token */
   size_t count;
-  /* log_probability: the mean over the tokens, including the end token. score: the sum of these log probabilities,
-   * divided by count. */
+  /* log_probability: the mean over the tokens, including the end token if it was chosen. score: the sum of these log
+   * probabilities, divided by count; -inf if count is 0. */
   double log_probability, score;
   double compression, temperature;
 } mica__whisper_text;

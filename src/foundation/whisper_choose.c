@@ -12,7 +12,8 @@ static void exclude_all(float *logits, const mica__whisper_tokens *tokens) {
 }
 
 /* Excludes tokens that would break the order of times. The first time of a window stands alone. Later times come in
- * pairs, except that the end token may follow a single time. Times do not decrease. */
+ * pairs, except that the end token may follow a single time. The second time of a pair may equal the first; otherwise
+ * times increase. */
 static void order_times(const mica__whisper_rules *r, const int32_t *tokens, size_t count, float *logits,
                         int64_t vocabulary) {
   const int32_t first = r->no_timestamps + 1;

@@ -1,5 +1,5 @@
-/* Whisper's sessions: the encoder runs once per window, the decoder once per token, or once for several tokens before a
- * window. */
+/* Whisper's sessions: the encoder runs once per window, and the decoder once per token. For the text of earlier
+ * windows, the decoder runs once for several tokens. */
 #include "foundation/whisper.h"
 
 #include <mica/device.h>
@@ -36,8 +36,9 @@ static mica_value build(const mica_whisper_sizes *sizes, mica_graph *graph, mica
   return mica__whisper_decoder(nn, sizes, ids, memory, &caches);
 }
 
-/* Keeps only the decoder's matrices in the type of the file, which is often smaller than f32. The decoder reads its
- * matrices once per token, so their size determines its speed. The encoder's speed is limited by arithmetic instead. */
+/* Keeps only the decoder's matrices in the type of the file, which is often smaller than f32. With `half`, its f32
+ * matrices become f16. The decoder reads its matrices once per token, so their size determines its speed. The encoder's
+ * speed is limited by arithmetic instead. */
 static bool hold(void *user, const char *name, mica_shape shape, mica_nn_held *held) {
   const mica__whisper_sessions *s = user;
   mica_nn_config config = {0};

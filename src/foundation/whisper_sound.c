@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Samples per frame, samples from one frame to the next, frames per run. Frame f is centred on sample HOP f. */
+/* Samples per frame, samples from one frame to the next, frames per run, samples per run. Frame f is centred on sample
+ * HOP f. */
 enum { FRAME = 400, HOP = 160, PART = 500, PART_SAMPLES = (PART - 1) * HOP + FRAME };
 
 /* log10 of the smallest power. */

@@ -35,7 +35,8 @@ struct mica_whisper {
   int64_t pushed; /* samples at the given rate */
   bool finished;
   float *mel;
-  int32_t wanted, language; /* language tokens; wanted -1: detect; language -1: not known yet */
+  /* language tokens. wanted -1: detect; language -1: not known yet. Both stay -1 if the model knows only English */
+  int32_t wanted, language;
   char language_name[16];
   mica__whisper_reader reader; /* reader.text: the window's tokens */
   int32_t *past, *texts;       /* the last tokens before the window; a segment's tokens */
@@ -179,7 +180,8 @@ static void remember(mica_whisper *w, const int32_t *tokens, size_t count) {
 }
 
 /* Encodes the next window and reads the tokens that precede the transcript: the text of earlier windows if it is used,
- * then the tokens of start, language and task. *position receives the number of these tokens. */
+ * then the token of start and, in multilingual models, the tokens of language and task. *position receives the number
+ * of these tokens. */
 static mica_status begin_window(mica_whisper *w, int32_t *position) {
   const mica__whisper_rules *r = &w->rules;
   const int64_t vocabulary = w->sessions.sizes.vocabulary;
@@ -207,8 +209,8 @@ static double time_of(const mica_whisper *w, size_t i) {
   return STEP * (w->reader.text.tokens[i] - w->rules.no_timestamps - 1);
 }
 
-/* Passes the tokens first to end - 1 to the caller as a segment, and remembers them for the next window. `from` and
- * `to` are seconds after the window's beginning. */
+/* Passes the tokens first to end - 1 to the caller as a segment, unless it begins after the end of the recording. Also
+ * remembers the tokens for the next window. `from` and `to` are seconds after the window's beginning. */
 static mica_status give(mica_whisper *w, size_t first, size_t end, double from, double to) {
   const mica__whisper_text *t = &w->reader.text;
   const double offset = FRAME * (double)w->seek;

@@ -53,8 +53,8 @@ static mica_status read_type(plan *p) {
   return status;
 }
 
-/* Blocks of 256 elements may not divide a row of `columns` elements. Then uses blocks of 32 with at least as much
- * precision, or f16 if these do not divide the row either. */
+/* If blocks of 256 elements do not divide a row of `columns` elements, uses blocks of 32 with at least as much
+ * precision. If blocks of 32 do not divide the row either, uses f16. */
 static form fit(form wanted, int64_t columns) {
   static const mica_block smaller[MICA_BLOCK_COUNT] = {
       [MICA_BLOCK_Q4_K] = MICA_BLOCK_Q5_0, [MICA_BLOCK_Q5_K] = MICA_BLOCK_Q5_1, [MICA_BLOCK_Q6_K] = MICA_BLOCK_Q8_0};

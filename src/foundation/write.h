@@ -5,7 +5,8 @@
 #include "foundation/model.h"
 #include "nn/name_map.h"
 
-/* Adds keys that describe the model in a folder. MICA_E_UNSUPPORTED: GGUF has no key for a property of it. */
+/* Adds keys that describe the model in a folder. MICA_E_UNSUPPORTED: the model generates no texts, or GGUF has no
+ * architecture for its family or no key for a property of it. */
 mica_status mica__write_keys(const mica_foundation *model, mica_gguf_keys *keys);
 /* Adds a folder's tokenizer.json and chat template, if it has them. */
 mica_status mica__write_text_keys(const mica_foundation *model, mica_gguf_keys *keys);
