@@ -56,8 +56,8 @@ const mica__gguf_type *mica__gguf_type_of(const mica_weight_entry *entry);
 /* Returns the bytes of an element of a kind; 0 if they vary or the number is not a kind. */
 size_t mica__gguf_kind_bytes(uint32_t kind);
 
-/* Computes the bytes of a tensor; false if they overflow or the last dimension is not a multiple of the block's
- * elements. */
+/* Computes the bytes of a tensor. False if they overflow, if the shape is invalid or has more than MICA__GGUF_MAX_RANK
+ * dimensions, or if the last dimension is not a multiple of the block's elements. */
 bool mica__gguf_bytes(const mica__gguf_type *type, mica_shape shape, size_t *bytes);
 
 #define MICA__GGUF_MAX_KEY 65535

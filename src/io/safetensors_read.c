@@ -14,8 +14,8 @@
 #if MICA_WITH_CJSON
 #include <cjson/cJSON.h>
 
-/* An open file. A file on disk is mapped instead of read. The pages stay valid if another file is renamed over it. Only
- * truncation in place would cause a fault, and no writer of the format truncates in place. */
+/* An open file. A file on disk is mapped instead of read. The pages stay valid if another file is renamed over it, as
+ * Mica's writer does. Only truncation in place would cause a fault. */
 struct mica_safetensors {
   const unsigned char *data;
   size_t size;
@@ -129,8 +129,8 @@ static int by_name(const void *a, const void *b) {
   return strcmp((*x)->name, (*y)->name);
 }
 
-/* Sorts the entries. MICA_E_FORMAT if two share a name, overlap or leave a gap. Names are checked first, because a
- * tensor that is there twice also overlaps itself. */
+/* Sorts the entries. MICA_E_FORMAT if two share a name or overlap, or if a byte belongs to no tensor. Names are checked
+ * first, because a tensor that is there twice also overlaps itself. */
 static mica_status check_entries(const char *path, mica_safetensors *file, const unsigned char *data, size_t size) {
   const unsigned char *end = data;
   qsort(file->entries, file->count, sizeof *file->entries, by_offset);
