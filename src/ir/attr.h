@@ -1,6 +1,6 @@
-/* ir/attr.h: attributes of ops. An op has a struct with one field per attribute, generated from a table that also gives
- * kind, default and meaning. The op's code reads the struct; code that shows, compares or copies attributes of any op
- * reads the table.
+/* ir/attr.h: attributes of ops. One macro lists an op's attributes with kind, name, default and meaning. From the list
+ * come a struct with one field per attribute and a table with one row per attribute. The op's code reads the struct;
+ * code that shows, compares or copies attributes of any op reads the table.
  *
  *   #define SLICE_ATTRS(X, S)                                          \
  *     X(S, PER_AXIS, start, 0, "first element along the axis")         \
@@ -79,22 +79,23 @@ typedef struct mica__attr_list {
       .count = sizeof((const mica__attr[]){list(MICA__ATTR_ROW, label)}) / sizeof(mica__attr),                         \
       .bytes = sizeof(mica__##label##_attrs)}
 
-/* An op without attributes has neither a list nor attributes: both arguments of the functions below are NULL for it. */
+/* For an op without attributes, `list` and its attributes are NULL in the functions below. */
 
 /* *out receives a copy of the attributes, or of the defaults if attrs is NULL; the caller frees it. */
 mica_status mica__attrs_copy(const mica__attr_list *list, const void *attrs, void **out);
 void mica__attrs_set_defaults(const mica__attr_list *list, void *attrs);
 
 /* Compares two structs of attributes. Shapes are compared by their dimensions, attributes of all other kinds by their
- * bytes: NaN equals itself, 0 differs from -0, and pointers are equal only for equal addresses. */
+ * bytes: a NaN equals a NaN with the same bits, 0 differs from -0, and pointers are equal only for equal addresses. */
 bool mica__attrs_equal(const mica__attr_list *list, const void *a, const void *b);
 mica__hash mica__attrs_hash(mica__hash seed, const mica__attr_list *list, const void *attrs);
 
-/* Adds "(stride=[2, 2], pad=[1, 1])" without default values; nothing if all are defaults. A pointer is shown as "set".
- * rank is the rank of operand 0, which gives the lengths of lists. */
+/* Adds the attributes to the text, such as "(stride=[2, 2], pad=[1, 1])". Leaves out attributes that have their
+ * defaults; adds nothing if all have. A pointer is shown as "set". rank is the rank of operand 0, which gives the
+ * lengths of lists. */
 void mica__attrs_format(mica__text *text, const mica__attr_list *list, const void *attrs, int32_t rank);
 
-/* The row of the attribute with this name, which has n bytes; NULL: there is no such row. */
+/* Returns the row of the attribute whose name is the n bytes at `name`; NULL if the list lacks it. */
 const mica__attr *mica__attr_find(const mica__attr_list *list, const char *name, size_t n);
 /* The value of an attribute as a double: a number, truth value, dtype or entry of an enumeration. 0 for other kinds. */
 double mica__attr_number(const mica__attr *attr, const void *attrs);

@@ -17,7 +17,7 @@ typedef struct sweep {
   const mica_graph *graph;
   bool *needed, *weighted, *fed; /* by id - 1. needed: one of the values `ends` or an assignment needs the value.
                                   * weighted: the value depends on a weight. fed: the value depends on an input. */
-  int32_t *used;                 /* by id - 1: the last flowing node that uses it */
+  int32_t *used;                 /* by id - 1: the last flowing node that uses it; 0: none */
 } sweep;
 
 static mica_status make_sweep(sweep *s) {
@@ -69,7 +69,7 @@ static bool can_be_cut(const mica_graph *graph, int32_t id) {
 }
 
 /* Finds the cut points. Walks through the ids and keeps in `open` the flowing values so far that a later flowing node
- * uses. A cut is possible where only one value is open. */
+ * uses. A cut point follows the first node after which a single value is open, if can_be_cut accepts that value. */
 static mica_status find_points(const sweep *s, mica__cut_points *p) {
   const int32_t all = s->graph->count;
   int32_t *open = calloc((size_t)all + 1, sizeof *open), count = 0;

@@ -9,7 +9,8 @@ static void add_op(mica__text *text, const mica_graph *graph, const mica__node *
 }
 
 /* Adds a line such as "%5 = sum(axes=[1]) %4 -> f32 (64) 'hidden'". For a node with two results the line is like "%5,
- * %6 = top_k(...) %4 -> f32 (64) 'hidden', i64 (64)". */
+ * %6 = top_k(...) %4 -> f32 (64) 'hidden', i64 (64)". Adds nothing for an entry of the op `result`, because its node's
+ * line contains it. */
 static void add_line(mica__text *text, const mica_graph *graph, int32_t id) {
   const mica__node *node = mica__graph_node(graph, id);
   char type[MICA__TYPE_TEXT];

@@ -141,7 +141,8 @@ mica_value mica__graph_fail_at(mica_graph *graph, mica_status status, const char
 }
 
 /* *out receives the graph that all inputs belong to. Returns false if all inputs are null. Also returns false, and
- * records an error in the graph, if an input is null, belongs to another graph or is not a value of its graph. */
+ * records an error in the graph of the first input that is not null, if an input is null, belongs to another graph or
+ * is not a value of its graph. */
 static bool common_graph(const mica__op *op, const mica_value *inputs, int32_t input_count, mica_graph **out) {
   mica_graph *graph = NULL;
   for (int32_t i = 0; i < input_count && !graph; i++) graph = inputs[i].graph;

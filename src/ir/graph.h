@@ -26,8 +26,8 @@ mica_status mica__type_check(mica__type type);
 bool mica__shape_is_open(mica_shape shape);
 /* True if a shape without dynamic dimensions matches `declared`. */
 bool mica__shape_fits(mica_shape shape, mica_shape declared);
-/* Like mica_shape_broadcast, but dimensions may be dynamic. A dynamic dimension combined with 1 or with another dynamic
- * one stays dynamic. Combined with any other extent it takes that extent. */
+/* Like mica_shape_broadcast, but dimensions may be dynamic. A dynamic dimension stays dynamic if the other shape has 1,
+ * a dynamic dimension or no dimension there. Otherwise it takes the other shape's extent. */
 mica_status mica__shape_broadcast(mica_shape a, mica_shape b, mica_shape *out);
 
 /* A builder such as mica_layer_norm may add several nodes. The mark on its last node keeps the information that the
@@ -49,8 +49,9 @@ typedef struct mica__mark {
 #define MICA__MARK_HEADS "heads"
 #define MICA__MARK_SECTION "section"
 
-/* A node together with its result 0. Every value has its own id, and a node with n results takes n consecutive ids, so
- * result k of the node with the id `id` is the value id + k in every graph.
+/* An entry of a graph: a node together with its result 0, or another result of a node. Every value has its own id, and
+ * a node with n results takes n consecutive ids, so result k of the node with the id `id` is the value id + k in every
+ * graph.
  *
  * The first of these ids belongs to the node itself. The others are entries of the op `result`, whose only input is the
  * node. Code that follows values to their inputs therefore needs no special case for them. A node is always added with
@@ -84,8 +85,8 @@ struct mica_graph {
 /* Entry of a value that is not null. Valid until a node is added. */
 mica__node *mica__graph_node(const mica_graph *graph, int32_t id);
 /* Number of arithmetic operations that compute the value, from the op's `flops`. If the op has no `flops`, or the node
- * has more than 8 inputs, the number is one per element for pointwise ops and reductions, and 0 for other ops. Dynamic
- * dimensions count as 1. */
+ * has more than 8 inputs, the number is one per element of the result for pointwise ops and reductions, and 0 for other
+ * ops. Dynamic dimensions count as 1. */
 double mica__graph_flops(const mica_graph *graph, int32_t id);
 /* Infers the types of all values as if dynamic dimensions were 1, which is one sample, and one step if the number of
  * steps is dynamic. types[id - 1] receives the type of the value `id`. A reshape that joins samples with other axes
@@ -94,7 +95,7 @@ double mica__graph_flops(const mica_graph *graph, int32_t id);
 mica_status mica__graph_single_types(const mica_graph *graph, mica__type *types);
 /* mica__graph_flops with the types that mica__graph_single_types infers. */
 double mica__graph_single_flops(const mica_graph *graph, int32_t id, const mica__type *types);
-/* Number of results of a node; 1 for an entry of another node's result. */
+/* Number of results of a node; 1 for an entry of the op `result`. */
 int32_t mica__node_results(const mica__node *node);
 /* Result k of a node, given its result 0; null stays null. */
 mica_value mica__graph_result(mica_value node, int32_t k);
@@ -107,8 +108,9 @@ mica_status mica__op_infer(const mica__op *op, const mica__type *inputs, int32_t
  * letter must not be a digit. If text is not NULL, *text receives a description of the set. */
 bool mica__dtype_in(mica_dtype dtype, char letter, const char **text);
 
-/* Marks a value as result of the operation `name` on the operands, which may be null; returns it. Values that
- * are not a node's result 0 stay unmarked. numbers may be NULL. */
+/* Marks a value as the result of the operation `name` on the operands, and returns the value; null if memory is short.
+ * Values that are not a node's result 0 stay unmarked, and so does a value with more operands or numbers than a mark
+ * can hold. An operand may be null; numbers may be NULL. */
 mica_value mica__graph_mark(mica_value value, const char *name, const mica_value *operands, int32_t count,
                             const double *numbers, int32_t number_count);
 /* Copies a node's mark to its copy, unless the copy already has one or an operand of the mark has no copy. map gives
@@ -117,8 +119,9 @@ mica_status mica__mark_copy(const mica__node *node, const int32_t *map, mica__no
 
 /* Adds a node to the graph of its inputs and returns the node's result 0. Checks that the inputs are not null and
  * belong to one graph, infers the types with mica__op_infer, and copies the attributes (NULL: defaults). After an
- * error, returns the null value, and the graph keeps the error. Builders and gradient rules use this function for all
- * values that have inputs, and mica__graph_add_source for the others. */
+ * error, returns the null value. The graph keeps the error, unless it has an earlier one; if all inputs are null, there
+ * is no graph to keep it. Builders and gradient rules use this function for all values that have inputs, and
+ * mica__graph_add_source for the others. */
 mica_value mica__graph_add(const mica__op *op, const mica_value *inputs, int32_t input_count, const void *attrs);
 /* mica__graph_add for ops with optional operands. Null operands are omitted, so a node's inputs are always dense. Bit k
  * of the attribute INT `present`, which must be the op's first, tells whether operand k exists. The first
@@ -131,7 +134,8 @@ int32_t mica__present_index(int64_t present, int32_t k);
 /* Maximum number of operands of an op with optional operands. */
 #define MICA__MAX_PRESENT 32
 /* Adds a node like mica__graph_add, but with given types of all results, so nothing is inferred. Returns the node's id.
- * Returns 0 and records an error if mica__type_check refuses a type, or memory is short. */
+ * Returns 0 and records an error if mica__type_check refuses a type, memory is short, or the graph has too many
+ * values. */
 int32_t mica__graph_put(mica_graph *graph, const mica__op *op, const int32_t *inputs, int32_t input_count,
                         const void *attrs, const mica__type *types);
 /* Adds a node of an op without inputs, with a known type. Returns the null value after an error, or if graph is
@@ -152,7 +156,7 @@ void mica__graph_hold(mica_value parameter);
 /* True if the node is a held parameter. */
 bool mica__is_held(const mica__node *node);
 
-/* Ops that the compiler recognises by their addresses. input, parameter and constant are sources.
+/* Ops that the compiler recognises by their addresses. input, parameter, constant and full are sources.
  *
  *   full           a constant with one value everywhere; needs no memory
  *   full_like      full in the shape of its input, which may be dynamic

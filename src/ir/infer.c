@@ -1,5 +1,5 @@
-/* Infers the types of results. This part is common to all ops: it checks and sets the dtypes that op->dtypes declares,
- * and calls op->infer for the shapes. */
+/* Infers the types of results. This part is common to all ops: it checks the operands' dtypes and sets the results'
+ * dtypes as op->dtypes declares, and calls op->infer for the rest. */
 #include "ir/graph.h"
 
 #include <string.h>
@@ -63,7 +63,7 @@ static mica_status find_operands(const mica__op *op, const mica__type *inputs, i
   return MICA_OK;
 }
 
-/* Operand k; NULL if it is absent. */
+/* The type of operand k; NULL if the operand is absent. */
 static const mica__type *operand(const operands *all, int32_t k) {
   int32_t index = all->sparse ? mica__present_index(all->present, k) : k;
   return index < 0 ? NULL : &all->inputs[index];

@@ -15,7 +15,7 @@ struct mica__type;
 
 /* How the compiler treats a value. */
 typedef enum mica__op_kind {
-  MICA__OP_SOURCE,    /* input, parameter, constant: no work */
+  MICA__OP_SOURCE,    /* input, parameter, constant, full: no work */
   MICA__OP_POINTWISE, /* y[i] = f(x0[i], x1[i], ...) after broadcasting; `expression` says f */
   MICA__OP_REDUCE,    /* reduces axes; attributes are mica__reduce_attrs */
   MICA__OP_VIEW,      /* a view of input 0's elements, which `view` describes: reshape, transpose, expand, slice,
@@ -60,7 +60,8 @@ typedef enum mica__narrows {
 /* Maximum number of results of an op. */
 #define MICA__MAX_RESULTS 8
 
-/* Arguments of a gradient rule: the node's results, and the gradient of the loss with respect to each. */
+/* Arguments of a gradient rule: the node's results and inputs, and the gradients of the loss with respect to the
+ * results. */
 typedef struct mica__grad {
   mica_value y; /* result 0 */
   /* gradient with respect to y; null if it is zero, which is possible only for an op with several results */
@@ -77,7 +78,7 @@ typedef struct mica__grad {
 /* Arguments of an evaluation on the host. All shapes are known; attributes are as `infer` left them. */
 typedef struct mica__eval {
   const void *attrs;
-  const double *const *inputs; /* row-major; NULL if only the shape matters */
+  const double *const *inputs; /* row-major; inputs[k] is NULL if only its shape matters */
   const struct mica__type *types;
   int32_t input_count;
   const struct mica__type *type; /* of the results, an array */
@@ -100,16 +101,16 @@ typedef struct mica__exec {
   const char *variant;
   /* for checks: receives the kernels and variants that the launch uses; may be NULL */
   struct mica__launch_notes *notes;
-  /* Bit k: input k stays the same between runs, because it is a constant or a parameter that the session does not
-   * assign.
+  /* Bit k: input k is a constant, or a parameter that the session does not assign. So only the caller can change it
+   * between runs.
    *
    * The op may compute values that depend only on such inputs once, in the prologue. It queues that work in `prologue`,
    * and stores the values in a mica__workspace_create of `prologue`. The work runs before the first run, and again
    * after such an input has changed. prologue is NULL if `constant` is 0. */
   uint32_t constant;
   mica_queue *prologue;
-  /* Bit k: input k is a held weight (mica__is_held). It stays the same, but no copy of it may stay in memory: values
-   * derived from it must not outlive the launch. Such an input is not `constant`. */
+  /* Bit k: input k is a held weight (mica__is_held). No copy of it may stay in memory, so values derived from it must
+   * not outlive the launch. Such an input is not `constant`. */
   uint32_t held;
   /* Bit k: other launches may use the same value derived from input k, and input k does not change before the last of
    * them is recorded. So this launch may lend the value to them (runtime/loans.h). */
@@ -236,9 +237,9 @@ typedef struct mica__op {
   const char *integer_expression; /* used instead if a is an integer or a bool; NULL: the same */
   mica__join join;                /* REDUCE */
   /* POINTWISE: `scalar` computes one element in double. It is the reference in tests, and the compiler evaluates ops
-   * with constant operands by it. Other ops, except views, have `evaluate` instead, which computes whole tensors. The
-   * caller converts the results: integers are truncated towards zero and wrap, and a result that is not finite becomes
-   * 0. Float results stay as they are. */
+   * with constant operands by it. Other ops, except views, may have `evaluate` instead, which computes whole tensors.
+   * The caller converts the results: integers are truncated towards zero and wrap, and a result that is not finite
+   * becomes 0. Float results stay as they are. */
   double (*scalar)(const double *inputs, const void *attrs);
   /* POINTWISE with one operand, such as a cast to a narrower type: true if a user that computes in a wider type may
    * read the operand instead of the result. Gradients of the result then also apply to the operand. NULL: never. */

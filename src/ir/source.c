@@ -1,5 +1,5 @@
-/* Source ops: the values that a graph begins with. Also the ops `result` and `stop_gradient`, which pass a value on;
- * see graph.h. */
+/* Source ops: the values that a graph begins with. Also full_like, and the ops `result` and `stop_gradient`, which pass
+ * a value on; see graph.h. */
 #include "base/checked.h"
 #include "base/element.h"
 #include "base/text.h"
@@ -82,8 +82,8 @@ static bool check_type(mica_graph *graph, const char *what, const char *name, mi
   return false;
 }
 
-/* Adds an input or a parameter. Records an error and returns the null value if the name is missing or taken, or the
- * type is not allowed. */
+/* Adds an input or a parameter. Returns the null value after a failure, which the graph records: the name is missing or
+ * taken, the type is not allowed, or memory is short. */
 static mica_value add_named(mica_graph *graph, const mica__op *op, const char *name, mica__type type,
                             bool may_be_open) {
   if (!graph) return null_value;

@@ -36,7 +36,7 @@ bool mica__shape_fits(mica_shape shape, mica_shape declared) {
 
 mica_status mica__shape_broadcast(mica_shape a, mica_shape b, mica_shape *out) {
   /* mica_shape_broadcast accepts no open dimensions. So each open dimension is replaced by the other shape's extent, or
-   * by 1 if both are open. */
+   * by 1 if this is open too or missing. */
   mica_shape closed_a = a, closed_b = b, result;
   char ta[MICA_SHAPE_TEXT], tb[MICA_SHAPE_TEXT];
   int32_t shorter = a.rank < b.rank ? a.rank : b.rank, longer = a.rank + b.rank - shorter;
