@@ -1,5 +1,5 @@
-/* The points of a detector, their targets and losses, and the boxes that it finds (FCOS, Tian et al. 2019). Everything
- * is computed on the device. */
+/* The points of a detector, their targets and losses, and the boxes that it finds (FCOS, Tian et al. 2019). All but the
+ * points themselves is computed on the device. */
 #include "networks/detector.h"
 
 #include <mica/loss.h>
@@ -13,9 +13,10 @@
 /* A point is responsible for boxes whose farthest side is up to this many of its strides away, and more than half of
  * that. There is no lower limit for the finest stride, and no upper one for the coarsest. */
 #define REACH 6
-/* Number of scores per picture that go to non-maximum suppression, the highest ones. */
+/* At most this many scores per picture, the highest ones, go to non-maximum suppression. */
 #define CANDIDATES 400
-/* In square pixels: larger than the area of any box. Used as the cost of boxes that a point is not responsible for. */
+/* Larger than the area of any box, in square pixels: the cost of a box that a point is not responsible for. Also the
+ * reach of the coarsest stride, in pixels. */
 #define FAR 1e12
 
 typedef mica__detector_points points;
@@ -169,8 +170,8 @@ static void find_room(const points *p, mica_value sizes, mica_value room[4]) {
 #define NO_BOX (-1)
 
 /* Clips the boxes (N, points, 4) to the pictures. sizes (N, 2) are the widths and heights of the pictures' files; if
- * sizes is null, each picture fills its frame. A box outside its picture has no area after clipping, and its *scores
- * (N, points, classes) become NO_BOX. */
+ * sizes is null, each picture fills its frame. If a box then has no area, for example because it is outside its
+ * picture, its *scores (N, points, classes) become NO_BOX. */
 static mica_value cut_boxes(const points *p, mica_value boxes, mica_value sizes, mica_value *scores) {
   mica_value side[4], room[4];
   if (sizes.graph) find_room(p, sizes, room);

@@ -1,8 +1,8 @@
 /* networks/detector.h: a detector that predicts a box at each point of a grid (FCOS, Tian et al. 2019). Computes the
  * targets and losses for training, and turns predictions into boxes.
  *
- * The network's output z is (N, points, classes + 5). Its numbers per point are a score per class, the centre-ness, and
- * the distances to the four sides, in this order. */
+ * The network's output z is (N, points, classes + 5). Its numbers per point are a score per class and the centre-ness,
+ * both before the sigmoid, and the distances in pixels to the left, top, right and bottom side of a box. */
 #ifndef MICA_NETWORKS_DETECTOR_H
 #define MICA_NETWORKS_DETECTOR_H
 
@@ -43,13 +43,13 @@ typedef struct mica__detector_targets {
  *
  * A point is responsible for the smallest box for which all of these hold:
  * - the box contains the point,
- * - the centre of the box is within `radius` of the point,
+ * - the centre of the box is within `radius` of the point along each axis,
  * - the farthest side of the box is between `low` and `high` pixels away. */
 mica__detector_targets mica__detector_assign(const mica__detector_points *p, mica_value boxes, mica_value label,
                                              mica_value ignored);
 
-/* Sums over points. `positive` is the number of points that are to find a box, `found` the same, but at least 1;
- * `total` is the sum of the three losses, divided by `found`. */
+/* Sums over all points of the batch. `positive` is the number of points that are to find a box, `found` the same, but
+ * at least 1; `total` is the sum of the three losses, divided by `found`. */
 typedef struct mica__detector_losses {
   mica_value of_class, of_box, of_centre, positive, found, total;
 } mica__detector_losses;
@@ -59,11 +59,11 @@ mica__detector_losses mica__detector_losses_of(const mica__detector_points *p, m
 /* How boxes are chosen. */
 typedef struct mica__detector_choice {
   int32_t classes;
-  int64_t most;     /* boxes of a picture */
-  double overlap;   /* largest intersection over union with a better box of the same class */
+  int64_t most;     /* maximum number of boxes per picture */
+  double overlap;   /* largest intersection over union of a box with a better one of the same class */
   mica_value sizes; /* (N, 2): width and height of the pictures in their files; null: pictures fill their frames */
 } mica__detector_choice;
-/* The best boxes, highest score first: (N, most, MICA__BOX_NUMBERS). */
+/* The best boxes, highest score first, then rows with class -1: (N, most, MICA__BOX_NUMBERS). */
 mica_value mica__detector_find(const mica__detector_points *p, mica_value z, const mica__detector_choice *choice);
 
 #endif

@@ -15,15 +15,16 @@ typedef struct mica__box_lists {
   int64_t pictures;
 } mica__box_lists;
 
-/* The true boxes of a batch: `rows` per picture, with padding, in pixels of its frame. `areas` and `ignored` may be
- * NULL. */
+/* The true boxes of a batch: `rows` per picture, in pixels of its frame. Unused rows have no area or a label below 0.
+ * `areas` and `ignored` may be NULL. */
 typedef struct mica__batch_boxes {
   int64_t rows;
   float *boxes, *areas;
   int32_t *labels, *ignored, *sizes; /* sizes: width and height of the files' pictures */
 } mica__batch_boxes;
 
-/* Adds picture i of a batch, and the boxes found in it: `most` x MICA__BOX_NUMBERS numbers per picture. */
+/* Adds picture i of a batch: its true boxes, and those found in it. found is (N, most, MICA__BOX_NUMBERS), from
+ * mica__detector_find. */
 mica_status mica__box_lists_add(mica__box_lists *lists, const mica__batch_boxes *truths, int64_t frame_height,
                                 int64_t frame_width, const float *found, int64_t most, int64_t i);
 

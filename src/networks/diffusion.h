@@ -1,5 +1,5 @@
 /* networks/diffusion.h: diffusion of pictures. Has the schedules of noise (DDPM, Ho et al. 2020), makes noisy pictures
- * for training, and draws pictures by DDIM (Song et al. 2021). */
+ * and losses for training, and draws pictures by DDIM (Song et al. 2021). */
 #ifndef MICA_NETWORKS_DIFFUSION_H
 #define MICA_NETWORKS_DIFFUSION_H
 
@@ -9,16 +9,17 @@
 
 typedef enum mica__diffusion_noise { MICA__DIFFUSION_LINEAR, MICA__DIFFUSION_COSINE } mica__diffusion_noise;
 
-/* Fills kept[t] for t from 0 to steps - 1. kept[t] is the product of 1 - beta for the steps up to t, which is the share
- * of the picture's variance that is left at time t.
+/* Fills kept[t] for t from 0 to steps - 1. kept[t] is the product of 1 - beta for the steps 0 to t, which is the share
+ * of the picture's variance that is left at time t. No beta is above 0.999.
  *
  *   linear  beta rises from 1e-4 to 0.02 in 1,000 steps (Ho et al. 2020). For another number of steps, beta is
- *           multiplied by 1,000 / steps, and is at most 0.999.
+ *           multiplied by 1,000 / steps.
  *   cosine  Nichol and Dhariwal 2021 */
 void mica__diffusion_schedule(mica__diffusion_noise noise, int64_t steps, double *kept);
 
 /* One step of drawing, from time `time` to the time of the next step. a is sqrt(kept) and s is sqrt(1 - kept) at
- * `time`; next_a and next_s are the same at the next time. */
+ * `time`; next_a and next_s are the same at the next time. After the last step the picture has no noise: next_a is 1
+ * and next_s 0. */
 typedef struct mica__diffusion_step {
   float time, a, s, next_a, next_s;
 } mica__diffusion_step;
@@ -30,7 +31,7 @@ void mica__diffusion_plan(const double *kept, int64_t steps, int64_t count, mica
 
 typedef struct mica__diffusion {
   mica__diffusion_noise noise;
-  int64_t steps; /* from picture to noise */
+  int64_t steps; /* number of steps of the schedule, from picture to noise */
   /* Number of classes of pictures; the label `classes` means "no class". 0: the network reads no class. */
   int64_t classes;
   bool velocity; /* the network predicts the velocity, not the noise */
@@ -38,7 +39,7 @@ typedef struct mica__diffusion {
 
 /* --- training --- */
 
-/* A noisy picture (N, C, H, W), x = (a times picture) + (s times noise), at its time (N) i32. */
+/* Noisy pictures (N, C, H, W), x = a picture + s noise, at their times (N) i32. a and s are (N, 1, 1, 1). */
 typedef struct mica__diffusion_mixture {
   mica_value x, picture, noise, a, s, time;
 } mica__diffusion_mixture;
@@ -46,14 +47,14 @@ typedef struct mica__diffusion_mixture {
 /* Adds noise to pictures. Times are random in training, otherwise distributed evenly over the schedule.
  *
  *   step  counts the training steps, so that each step has other random numbers
- *   key   distinguishes these random numbers from random numbers for other purposes
+ *   key   key and key + 1 distinguish these random numbers from those for other purposes
  *   like  any value (N) f32
  *
  * If memory is short, the result's x is null and the graph has the error. */
 mica__diffusion_mixture mica__diffusion_mix(const mica__diffusion *d, mica_value picture, mica_value step,
                                             mica_value like, uint64_t key, bool training);
-/* The network's loss for predictions z. *error: per element, the squared difference of the noise that z implies and
- * the true noise. */
+/* The network's loss for predictions z. *loss is a mean over all elements. *error is, per element, the squared
+ * difference of the noise that z implies and the true noise. */
 void mica__diffusion_losses(const mica__diffusion *d, const mica__diffusion_mixture *m, mica_value z, mica_value *loss,
                             mica_value *error);
 
@@ -70,7 +71,7 @@ typedef mica_value mica__diffusion_fn(mica_nn *nn, mica_value x, mica_value time
 /* Pictures to draw. */
 typedef struct mica__drawing {
   mica_shape shape;      /* (C, H, W) of a picture */
-  const int32_t *labels; /* of each picture: a class, or the number of classes for no class */
+  const int32_t *labels; /* of each picture: a class, or the number of classes for no class; never NULL */
   int64_t count, steps;
   uint64_t seed;
   double guidance; /* weight of classifier-free guidance (Ho and Salimans 2022); 1: no guidance */
@@ -85,8 +86,9 @@ typedef struct mica__diffusion_network {
   mica_session *share; /* has the weights */
 } mica__diffusion_network;
 
-/* Draws all pictures. *pixels receives one picture after another as planes (C, H, W) of 8 bits; the caller frees it. A
- * picture depends only on the seed and its index, not on the other pictures. */
+/* Draws all pictures. *pixels receives one picture after another as planes (C, H, W) of 8 bits; the caller frees it.
+ * The noise that a picture is drawn from depends only on the seed and the picture's index, not on the other
+ * pictures. */
 mica_status mica__diffusion_draw(mica_engine *engine, const mica__diffusion_network *network,
                                  const mica__drawing *drawing, uint8_t **pixels);
 

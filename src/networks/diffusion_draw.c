@@ -65,8 +65,8 @@ mica_value mica__diffusion_advance(mica_value x, mica_value z, mica_value row, b
   return picture;
 }
 
-/* Builds one step: returns the pictures that the predictions imply, and assigns the noisy pictures of the next step to
- * the parameter that holds them. */
+/* Builds one step: returns the pictures that the predictions imply, and assigns the next step's noisy pictures and its
+ * number to the parameters that hold them. */
 static mica_value build_step(const sampler *s, const network *net, double guidance, const mica__diffusion_step *plan,
                              int64_t steps) {
   mica_value x = mica_parameter(s->graph, "diffuse.x", MICA_F32, s->shape), next = {0};

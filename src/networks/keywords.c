@@ -6,12 +6,13 @@
 #include <stdio.h>
 
 #define BLOCKS 4
-/* Added to the loudest mel power before all powers are divided by it, so that silence is not divided by 0. It is below
- * the power of any audible sound, and above the power of the errors of rounding to 16 bits. */
+/* Added to the loudest mel power before all powers are divided by it, so that the powers of silence, which are 0, are
+ * not divided by 0. It is below the power of any audible sound, and above the power of the errors of rounding to 16
+ * bits. */
 #define LEAST_POWER 1e-7
 /* Powers that are more than a factor of RANGE (50 dB) below the loudest one are treated as silence. CENTRE and
- * DEVIATION standardise the logarithm: they are the negative mean and the deviation of log power of speech, relative to
- * the loudest power. */
+ * DEVIATION standardise the logarithm: they are the negative mean and the standard deviation of the log power of
+ * speech, relative to the loudest power. */
 #define RANGE 1e5
 #define CENTRE 7.0
 #define DEVIATION 3.0
@@ -39,9 +40,9 @@ mica_value mica__keywords_whole_middles(mica_value x, int64_t length) {
   return mica_mul(y, mica_cast(mica_equal(at, kept), MICA_F32));
 }
 
-/* Log mel spectra (N, 1, mels, frames). The logarithm is 0 at the loudest value of a recording and at least
- * -log(RANGE). It is then standardised: (log + CENTRE) / DEVIATION. So neither the loudness of a recording nor zeros
- * around it change the result. */
+/* Log mel spectra (N, 1, mels, frames). The logarithm is about 0 at the loudest value of a recording and at least
+ * -log(RANGE). It is then standardised: (log + CENTRE) / DEVIATION. So the loudness of a recording and zeros around it
+ * hardly change the result. */
 mica_value mica__keywords_spectra(mica_nn *nn, const mica__keywords *k, mica_value x) {
   const double rate = k->rate;
   mica_mel_config c = {.rate = rate, .mels = k->mels, .low = 20};

@@ -8,8 +8,10 @@
 typedef struct mica__mosaic_batch {
   mica_value x, boxes, label, ignored;
 } mica__mosaic_batch;
-/* Replaces a random share of the pictures by mosaics of four parts: one from the picture itself and three from the
- * pictures that follow it in the batch. Combines their boxes: (N, 4 M, 4). Boxes without area do not count. */
+/* Replaces each picture, with the probability `share`, by a mosaic of four parts: one from the picture itself and three
+ * from the pictures that follow it in the batch, cyclically. Combines their boxes, (N, 4 M, 4), and their label and
+ * ignored, (N, 4 M). A box that keeps less than a quarter of its area becomes zeros. Boxes without area do not
+ * count. */
 void mica__mosaic(mica_nn *nn, double share, mica__mosaic_batch *batch);
 
 #endif

@@ -10,7 +10,7 @@ typedef struct mica__puzzle_batch {
   int64_t classes;
 } mica__puzzle_batch;
 
-/* Draws the share of a mask that should come from the partner: (1) f32, uniform between 0 and 1, one for all
+/* Draws the share of a mask that should come from the partner: (1) f32, uniform from 0.001 to 0.999, one for all
  * pictures. */
 mica_value mica__puzzle_share(mica_nn *nn, uint64_t seed);
 
@@ -21,8 +21,9 @@ mica_value mica__puzzle_share(mica_nn *nn, uint64_t seed);
  * with respect to the pictures. The saliency of a pixel is the norm of its gradient.
  *
  * Pictures are cut into blocks x blocks. s_i is the sum of the saliency in block i, scaled so that its mean is 1 in
- * each picture; t_i is the same for the partner. A mask z has z_i = 1 where block i comes from the partner. The mask
- * with the lowest value of
+ * each picture; t_i is the same for the partner. A mask z has z_i = 1 where block i comes from the partner, else 0.
+ * Neighbours are two blocks side by side or one above the other; they are unlike if their z differ. The mask with the
+ * lowest value of
  *
  *   sum_i (s_i - t_i + 0.2 log((1 - share) / share)) z_i + 1.2 blocks / 16 * (number of unlike neighbours)
  *

@@ -14,8 +14,8 @@
 
 /* Added to a mel power before its logarithm is taken: the power of rounding to 16 bits. */
 #define LEAST_POWER 1e-7
-/* Number of steps that the dense layer before the recurrent layers reads. With steps of 40 ms this is 200 ms of
- * sound. */
+/* Number of steps that the dense layer before the recurrent layers or Conformer blocks reads. With steps of 40 ms this
+ * is 200 ms of sound. */
 #define SPAN 5
 /* The frames and frequencies that a filter covers. */
 #define WINDOW 3

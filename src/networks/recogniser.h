@@ -27,7 +27,7 @@ typedef struct mica__recogniser {
 /* The network's frames and steps, in samples. Frames last 25 ms, enlarged to a power of two, and begin every 10 ms.
  * tail: seconds of zeros after a recording. */
 mica__strings_time mica__recogniser_time(const mica__recogniser *l, double tail);
-/* MICA_E_INVALID if the heads of Conformer blocks cannot share the width. */
+/* MICA_E_INVALID if the width of Conformer blocks is not a multiple of twice the number of heads. */
 mica_status mica__recogniser_check(const mica__recogniser *l);
 
 /* Log mel spectra (N, mels, frames) of x (N, samples), the first stage of the network. */

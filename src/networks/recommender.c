@@ -44,7 +44,7 @@ static mica_value squares_of(const mica__recommender_sides *s, mica_value items,
 /* --- the order of all items --- */
 
 /* Sets the scores (N, V) of items that must not be recommended to NEVER. These are the items whose ids are in the
- * column `seen`, which also contains 0, the id of unknown items. */
+ * column `seen`, which also contains 0, the id of unknown items. Without that column, the scores stay as they are. */
 static mica_value mask_seen(mica_value scores, mica_value seen) {
   if (mica_value_is_null(seen)) return scores;
   mica_value never = mica_full_like(mica_cast(seen, MICA_F32), NEVER);
@@ -145,8 +145,8 @@ static mica_answer answer_of(mica_value scores, mica_value weight) {
       .kind = MICA_ANSWER_KIND_CLASSES, .value = mica_slice(scores, 1, 1, MICA_END, 1), .weight = weight};
 }
 
-/* At each position of a window, compares the item that follows with randomly drawn items. Positions after the last item
- * have weight 0. */
+/* The answer is the scores of all items at each position of a window. The loss, only in training, compares the item
+ * that follows the position with randomly drawn items. A position that no known item follows has weight 0. */
 static void losses_of_windows(mica_nn *nn, const recommending *r, const mica_batch_values *batch, mica_objective *out) {
   mica_value tokens = mica_batch_value(batch, "tokens");
   const mica__user_values user = {.history = mica_slice(tokens, 1, 0, r->network.context, 1)};
@@ -282,8 +282,8 @@ mica_value mica__recommending_scores(mica_nn *nn, const recommending *r, const m
 
 void mica__recommending_choices(mica_nn *nn, const recommending *r, const mica_batch_values *batch,
                                 mica_objective *out) {
-  /* With the columns of training, computes the loss; a teacher is also given batches with these columns. A run that is
-   * only opened, and not trained, gets only batches with the columns of tests. */
+  /* A batch with the columns of training is for a network in training, which computes its loss, or for its teacher,
+   * which only computes its answers. */
   if (mica_batch_has(batch, "tokens") || mica_batch_has(batch, "item")) {
     if (mica__recommender_is_sequential(&r->network))
       losses_of_windows(nn, r, batch, out);

@@ -20,13 +20,15 @@ typedef struct mica__recommending {
   int64_t top;                    /* how many items of a ranking the metrics look at */
 } mica__recommending;
 
-/* Ratings and clicks. If the batch has the column "item", outputs "value", a number for each pair of the columns "user"
- * and "item". If it also has the column "label", computes the loss. Without the column "item", outputs "all", a number
- * for every item; dlrm cannot do that and must be given pairs. */
+/* Ratings and clicks. If the batch has the column "item", computes a rating or the probability of a click for each pair
+ * of the columns "user" and "item"; outside training, this is the output "value". If the batch also has the column
+ * "label", computes the loss. Without the column "item", outputs "all", a number for every item; dlrm cannot do that
+ * and must be given pairs. */
 void mica__recommending_pairs(mica_nn *nn, const mica__recommending *r, const mica_batch_values *batch,
                               mica_objective *out);
 /* Choices of items. The columns of the batch decide what is computed:
- * - with "tokens" (windows) or "item" (single items), as in training: the loss,
+ * - with "tokens" (windows) or "item" (single items): the loss (only in training), and the scores of all items, which
+ *   distillation compares; neumf computes these scores in training only if `taught` is set,
  * - else with "held" (the items held out for a test): how these items are ranked,
  * - else the outputs "ranked" and "scores", which are at most 256 items in descending order of their scores. */
 void mica__recommending_choices(mica_nn *nn, const mica__recommending *r, const mica_batch_values *batch,

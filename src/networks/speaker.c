@@ -12,7 +12,7 @@
 #define FLOOR 0.01
 #define MEAN -1.0
 #define DEVIATION 2.0
-/* Added to a recording's power, so that silence stays silence. */
+/* Added to a recording's power, so that silence is not divided by 0. */
 #define LEAST_POWER 1e-8
 /* Channels of the network that recognises voices. */
 #define LISTENER 32
@@ -134,8 +134,9 @@ mica__speaker_code mica__speaker_encode(mica_nn *nn, const speaker *s, const mic
 
 /* --- alignment --- */
 
-/* Turns scores (N, F, 1 + L) of letters into log probabilities, and lowers the scores of letters that are far from the
- * even pace: a frame in the middle of the recording should belong to a letter in the middle of the text.
+/* Turns scores (N, F, 1 + L) of letters into log probabilities, and lowers the log probabilities of letters that are
+ * far from the even pace: a frame in the middle of the recording should belong to a letter in the middle of the text.
+ * "No letter" gets NO_LETTER.
  *
  *   frames   (N, F, 1): position of each frame as a share of the recording, from 0 to 1
  *   numbers  (N, 1, 1 + L): number of each letter in the text, 1, 2, ...; 0 means no letter

@@ -21,7 +21,8 @@ typedef struct mica__speaker {
 
 /* How spectra are computed: frames of 25 ms, enlarged to a power of two samples, every 10 ms. */
 mica_stft_config mica__speaker_stft(double rate);
-/* The root mean square that recordings, and the speech that is made, are scaled to. */
+/* The root mean square to which recordings and the network's speech are scaled. Speech that would leave the range -1 to
+ * 1 is scaled to less. */
 #define MICA__SPEAKER_LEVEL 0.1
 /* The number of frequencies of a spectrum. */
 int64_t mica__speaker_bins(double rate);
@@ -31,7 +32,7 @@ mica_value mica__speaker_levelled(mica_value sound, mica_value lengths);
 /* The number of frames (N) of recordings, given their lengths (N) in samples. */
 mica_value mica__speaker_frames(double rate, mica_value lengths);
 /* scale converts magnitudes to the form that the network learns, (log(x + floor) - mean) / deviation; unscale converts
- * them back. */
+ * them back, to at least 0. */
 mica_value mica__speaker_scale(mica_value magnitudes);
 mica_value mica__speaker_unscale(mica_value scaled);
 
@@ -78,11 +79,12 @@ mica_value mica__speaker_listen(mica_nn *nn, const mica__speaker *s, mica_value 
 /* --- training --- */
 
 /* Adds the letter for silence at both ends of texts (N, S) of code points; only the first lengths[n] of text n count.
- * The result has no speakers. */
+ * The result has neither speakers nor shares. */
 mica__speaker_words mica__speaker_words_of(mica_value letters, mica_value lengths);
-/* Losses for recordings (N, T) of texts. `loss` is null if the graph has failed. `spectrum` is the sum over frames of
- * the mean absolute difference of the spectra, and `frames` is the number of frames. `duration` is the sum over letters
- * of the absolute error of their durations, in frames, and `letters` is the number of letters. */
+/* Losses for recordings (N, T) of texts. If the graph has failed, `loss` is null, and the others may be. `spectrum` is
+ * the sum over frames of the mean absolute difference of the spectra, and `frames` is the number of frames. `duration`
+ * is the sum over letters of the absolute error of their durations, in frames, and `letters` is the number of letters,
+ * silence included, but at least 1. */
 typedef struct mica__speaker_losses {
   mica_value loss, spectrum, duration, frames, letters;
 } mica__speaker_losses;

@@ -166,8 +166,8 @@ static double multiply(const mica__cloud *c, const double *v, double *next) {
 }
 
 /* Finds the component with the largest variance by power iteration. The iteration starts with the vector 1, 1/2, 1/3,
- * ... Stores the rows' coordinates along the component, with the sign that makes its largest number positive. Then
- * subtracts the component from the rows, so that the next call finds the next component. */
+ * ... Stores the rows' coordinates along the component. Its sign is chosen so that its number with the largest absolute
+ * value is positive. Then subtracts the component from the rows, so that the next call finds the next component. */
 static void take_component(mica__cloud *c, int k, double *v, double *next) {
   double length = 0, change = 1;
   size_t largest = 0;

@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The most hypotheses at a time, for all sources together. */
+/* The most hypotheses at a time, for all sources together; a single source may have more. */
 #define AT_A_TIME 64
-/* A translation has at most TIMES times the number of the source's tokens, plus MORE. */
+/* A translation has at most TIMES times the number of the source's tokens, plus MORE, and no more tokens than the
+ * network's context. */
 #define TIMES 2
 #define MORE 10
 
@@ -28,7 +29,7 @@ static mica_value block(mica_nn *nn, const mica_beam_values *v, const mica_kv_ca
   return mica_translator_decode(nn, v->ids, memory, v->source_lengths, &network);
 }
 
-/* The number of a source, to be sorted by length. */
+/* A source by its number, and its length, by which the sources are sorted. */
 typedef struct source {
   size_t number;
   int32_t length;

@@ -23,8 +23,9 @@ typedef struct mica__translation_sources {
   size_t count;
 } mica__translation_sources;
 
-/* The result of mica__translate: for each source a text and its score. A source that consists only of an end token gets
- * an empty text. The caller frees the result with mica__translations_free, which is not needed after a failure. */
+/* The result of mica__translate: for each source a text and its score. A source without a token before its end token
+ * gets an empty text and the score 0. The caller frees the result with mica__translations_free, which is not needed
+ * after a failure. */
 typedef struct mica__translations {
   char **texts;
   double *scores;
