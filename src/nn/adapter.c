@@ -74,8 +74,8 @@ static const char *last_part(const char *name) {
   return dot ? dot + 1 : name;
 }
 
-/* True if a target matches a layer's name or the name's last part. o_proj also matches out_proj, because published
- * models call attention's output layer o_proj. */
+/* True if the pattern `word` matches a layer's whole name, or `word` is the name's last part. o_proj also matches
+ * out_proj, because published models call attention's output layer o_proj. */
 static bool matches(const char *word, const char *name) {
   const char *last = last_part(name);
   return !fnmatch(word, name, 0) || !strcmp(word, last) || (!strcmp(word, "o_proj") && !strcmp(last, "out_proj"));
@@ -87,8 +87,9 @@ static layer *find(const mica_adapter *adapter, const char *name) {
   return NULL;
 }
 
-/* True if the layer is adapted. *by_name is true if the configuration or the given layers name it. It is false if no
- * target is configured: then all dense layers except "head" are adapted. */
+/* True if the layer is adapted. *by_name then tells if a given layer or a configured target names it. If no layer is
+ * given and no target is configured, all layers except "head" are adapted, and *by_name is false; the caller skips
+ * layers that are not dense. */
 static bool is_target(const mica_adapter *adapter, const char *name, bool *by_name) {
   const char *word = adapter->words;
   *by_name = true;
@@ -175,7 +176,7 @@ static mica_status append(mica_adapter *adapter, const mica_adapter_layer *info,
   return MICA_OK;
 }
 
-/* Allocates a layer's values. */
+/* Allocates a layer's matrices, filled with zeros, if it has none yet. */
 static mica_status make_values(layer *l) {
   if (l->a) return MICA_OK;
   const size_t rank = (size_t)l->info.rank;
@@ -215,8 +216,8 @@ mica_status mica_adapter_add(mica_adapter *adapter, const mica_adapter_layer *in
   return MICA_OK;
 }
 
-/* The adapter's layer for the dense layer under construction, added if the adapter has none yet. NULL, with an error
- * in the graph, on failure. */
+/* The adapter's layer for the dense layer under construction, added if the adapter has none yet. NULL, with an error in
+ * the graph, if memory is short or the adapter's layer has other sizes. */
 static const layer *layer_for(mica_adapter *adapter, mica_nn *nn, const char *name) {
   layer *l = find(adapter, name);
   if (!l) {
@@ -319,7 +320,8 @@ mica_status mica_adapter_freeze_base(const mica_adapter *adapter, mica_nn *nn) {
   return mica_nn_freeze(nn, "*.lora_B.weight", false, NULL);
 }
 
-/* Copies the matrix B (if `b` is true) or A of a layer to the session (if to_session is true) or from the session. */
+/* Copies the matrix A of a layer, or B if `b` is true, from the adapter to the session if to_session is true, else from
+ * the session to the adapter. */
 static mica_status move(const mica_nn *nn, mica_session *session, const layer *l, bool b, bool to_session) {
   const mica_nn_parameter_info *info = parameter_of(nn, l->name, b ? suffix_b : suffix_a);
   mica_tensor *tensor = info ? mica_session_parameter(session, info->name) : NULL;

@@ -1,5 +1,5 @@
-/* Beam search: two sessions share the caches. One reads sources; each run of the other makes one token per hypothesis.
- * Letters: B sources, K hypotheses per source, N = B K, V tokens. */
+/* Beam search: two sessions share the caches. One reads sources and chooses the first token of each hypothesis; each
+ * run of the other chooses one more. Letters: B sources, K hypotheses per source, N = B K, V tokens. */
 #include "nn/generate.h"
 
 #include "base/arith.h"
@@ -89,7 +89,8 @@ static states make_states(const mica_beam_search *s, mica_graph *graph) {
                   .source = mica_parameter(graph, SOURCE, MICA_I32, sources)};
 }
 
-/* Keeps the best continuations. Returns (2, N) for the host: the tokens, then the hypotheses that they extend. */
+/* Keeps the best continuations in the states `to`. Returns (2, N) for the host: the tokens, then the hypotheses that
+ * they extend. */
 static mica_value keep_best(const mica_beam_search *s, mica_value logits, const beams *b, const states *to) {
   const mica_beam_config *c = &s->config;
   mica_graph *graph = logits.graph;
@@ -114,7 +115,8 @@ static mica_value keep_best(const mica_beam_search *s, mica_value logits, const 
   return mica_concat(rows, 2, 0);
 }
 
-/* Reads V from the logits' shape. False, with an error in the graph, if the shape is wrong. */
+/* Reads V from the logits' shape. False, with an error in the graph, if the shape is wrong or V does not fit the
+ * configuration. */
 static bool take_logits(mica_beam_search *s, mica_value logits) {
   const mica_shape shape = mica_value_shape(logits);
   char text[MICA_SHAPE_TEXT];
@@ -139,7 +141,7 @@ static bool take_logits(mica_beam_search *s, mica_value logits) {
 }
 
 /* Builds the graph that reads sources and finds the first token of targets. All hypotheses of a source are still equal,
- * so only the first one is allowed. */
+ * so only the first one may be continued. */
 static mica_value build_reading(mica_beam_search *s, mica_graph *graph, mica_nn *nn, const states *to) {
   const mica_beam_config *c = &s->config;
   const mica_kv_cache cache = {.batch = s->hypotheses, .length = c->context, .beams = c->beams};
@@ -357,7 +359,7 @@ static mica_status search(mica_beam_search *s, int64_t *last) {
 }
 
 /* Follows a hypothesis back from step `last` to its beginning, and collects its tokens. Returns the number of tokens
- * before the first end token. */
+ * before the first end token, or of all tokens if none is the end. */
 static int32_t trace(const mica_beam_search *s, int64_t hypothesis, int64_t last, int32_t *ids) {
   int32_t length = (int32_t)last + 1;
   for (int64_t t = last; t >= 0; t--) {

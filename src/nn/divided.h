@@ -1,6 +1,7 @@
 /* nn/divided.h: layers divided among mica_nn_config.tensor_ranks (tensor parallelism, Shoeybi et al. 2019). Layers come
  * in pairs: each rank has some columns of the first layer and the matching rows of the second one. The second layer's
- * results are then summed over all ranks. Without tensor_ranks, the functions make undivided layers. */
+ * results are then summed over all ranks. Without tensor_ranks, or with a single rank, the functions make undivided
+ * layers. */
 #ifndef MICA_NN_DIVIDED_H
 #define MICA_NN_DIVIDED_H
 
@@ -14,8 +15,9 @@ int32_t mica__nn_ranks(const mica_nn *nn);
  * what: "heads", for the message. */
 int64_t mica__nn_share_of(mica_nn *nn, const char *what, int64_t count);
 
-/* Prepares x, which is equal on all ranks, as the input of layers made by mica__nn_columns. The gradient of x is summed
- * over all ranks. Call this once for all such layers that read the same x. */
+/* Prepares x, which is equal on all ranks, as the input of layers made by mica__nn_columns. Returns x, in f32 if there
+ * are several ranks. The gradient of x is summed over all ranks. Call this once for all such layers that read the same
+ * x. */
 mica_value mica__nn_fan_out(mica_nn *nn, mica_value x);
 /* A dense layer whose outputs are divided among the ranks. x comes from mica__nn_fan_out. The outputs consist of
  * sections, such as q, k and v, and each section is divided evenly. `sections` lists the numbers of outputs of the
@@ -29,7 +31,7 @@ mica_value mica__nn_rows(mica_nn *nn, const char *name, mica_value x, int64_t in
 
 /* mica_nn_dropout of a value that differs between ranks: each rank drops different elements. */
 mica_value mica__nn_dropout_own(mica_nn *nn, mica_value x, double rate);
-/* A seed for a value that differs between ranks. */
+/* Returns a new seed at each call, different on each rank, for random numbers that must differ between ranks. */
 uint64_t mica__nn_draw_own(mica_nn *nn);
 
 /* The division of parameter number `index` of the network. */

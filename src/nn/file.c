@@ -33,7 +33,8 @@ static mica_status save(const mica_nn *nn, mica_session *session, const char *pa
   return status;
 }
 
-/* True if the file's tensor has 16 bits and the parameter's tensor is f32, which represents it exactly. */
+/* True if the file's tensor is f16 or bf16 and the parameter's tensor is f32, which represents all its values
+ * exactly. */
 static bool widens(const mica_safetensors_entry *entry, const mica_tensor *tensor) {
   return (entry->dtype == MICA_BF16 || entry->dtype == MICA_F16) && mica_tensor_dtype(tensor) == MICA_F32;
 }

@@ -17,7 +17,8 @@ typedef enum mica__nn_extent {
 } mica__nn_extent;
 
 /* Adds the network's parameters in the session to `parts`: weights and state if `network`, the optimiser's state if
- * `optimiser`. Waits until they are on the host. */
+ * `optimiser`. With `optimiser`, leaves out weights that never change (mica_nn_held.frozen). Waits until they are on
+ * the host. */
 mica_status mica__nn_collect(const mica_nn *nn, mica_session *session, bool network, bool optimiser,
                              mica__weights *parts);
 /* Compares the session's parameters with the file's tensors. MICA_E_FORMAT: a tensor is missing, or has another shape
@@ -25,7 +26,8 @@ mica_status mica__nn_collect(const mica_nn *nn, mica_session *session, bool netw
 mica_status mica__nn_compare(const mica_nn *nn, mica_session *session, mica__nn_extent which, const char *path,
                              const mica_safetensors *file);
 /* Fills the session's parameters from the file. If any tensor does not match, fails before it changes a parameter.
- * *missing receives the number of parameters that the file lacks; if missing is NULL, the file must have them all. */
+ * *missing receives the number of parameters that the file lacks; these keep their values. If missing is NULL, the file
+ * must have all. */
 mica_status mica__nn_fill(const mica_nn *nn, mica_session *session, mica__nn_extent which, const char *path,
                           const mica_safetensors *file, size_t *missing);
 

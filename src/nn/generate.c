@@ -1,4 +1,5 @@
-/* Generators: two sessions share the caches. One reads prompts; each run of the other makes one token per sequence. */
+/* Generators: two sessions share the caches. One reads prompts and draws the token after each; each run of the other
+ * draws one more token per sequence. */
 #include "nn/generate.h"
 
 #include "base/arith.h"
@@ -72,14 +73,15 @@ int mica__generate_bucket(int64_t length, int64_t context, int64_t *positions) {
 
 static bool is_penalised(const mica_sampling *s) { return s->repetition != 0 && s->repetition != 1; }
 
-/* Marks the tokens (B, n) in held. */
+/* Sets held (B, V) to 1 at the tokens (B, n). */
 static mica_value note_tokens(mica_value held, mica_value tokens) {
   mica_value ones = mica_cast(mica_full_like(tokens, 1), MICA_F32);
   return mica_scatter_elements(held, tokens, ones, 1, MICA_SCATTER_MAX);
 }
 
-/* The tokens that the sequences hold after this run: the prompt's tokens, or the ones held before and the last
- * token. */
+/* Updates and returns the mask (B, V) of the tokens that each sequence has so far, 1 for each. A run that reads prompts
+ * makes the mask anew from `ids`; a step adds the token that it reads to the stored mask. The token that this run draws
+ * is not in it yet. */
 static mica_value held_tokens(const mica_generator *g, mica_graph *graph, mica_value ids, mica_value lengths,
                               int64_t vocabulary) {
   mica_shape shape = MICA_SHAPE(g->config.batch, vocabulary);
@@ -95,7 +97,8 @@ static mica_value held_tokens(const mica_generator *g, mica_graph *graph, mica_v
   return now;
 }
 
-/* Builds the network on ids, draws a token from its logits, and updates the state. Returns the token, (B). */
+/* Builds the network on ids and draws a token from its logits. Updates the states except TOKEN. Returns the tokens,
+ * (B). lengths is null in a step. */
 static mica_value build(mica_generator *g, phase *p, mica_value ids, mica_value position, mica_value lengths) {
   const mica_generator_config *c = &g->config;
   const mica_kv_cache cache = {.batch = c->batch,
@@ -334,15 +337,15 @@ mica_status mica_generator_prompt(mica_generator *g, const int32_t *ids, const i
   return MICA_OK;
 }
 
-/* True if sequences have room for the token in flight and the next one. */
+/* True if the caches of all sequences have room for the token in flight, which the next run reads. */
 static bool has_room(const mica_generator *g) {
   for (int64_t b = 0; b < g->config.batch; b++)
     if (g->counts[b] + 1 > g->config.context) return false;
   return true;
 }
 
-/* Queues the next run, then appends the tokens of the previous one to ids and the histories. If the caches are full, no
- * next run is queued. If a window is configured, the histories are then cut and read again. */
+/* Queues the next run. Then stores the tokens of the previous one in ids, and appends them to the histories. If the
+ * caches are full, no next run is queued. If a window is configured, the histories are then cut and read again. */
 static mica_status advance(mica_generator *g, int32_t *ids) {
   const int now = g->now;
   const bool ahead = has_room(g);

@@ -30,7 +30,8 @@ static uint64_t same_everywhere(const mica_graph *graph) {
   return UINT64_C(0) - KEY_FACTOR * (uint64_t)(uint32_t)graph->count;
 }
 
-/* The first index along a row where the running sum of p exceeds a random share of the total: (B, 1), i32. */
+/* The first index along a row where the running sum of p exceeds a random share of the total: (B, 1), i32. All rows
+ * have the same share, unless sampling->apart is set. */
 static mica_value draw(mica_value p, const mica__sampler *s) {
   mica_graph *graph = p.graph;
   const int64_t columns = mica_value_shape(p).dim[1];

@@ -7,8 +7,9 @@
 
 #include <mica/nn.h>
 
-/* Asks mica_nn_config.hold in which form the weight should stay in memory. False, with an error in the graph, if the
- * weight cannot have the form that `hold` asks for. */
+/* Asks mica_nn_config.hold in which form the weight should stay in memory. The form is f32 if there is no `hold`,
+ * `hold` returns false or the weight has fewer than two axes. False, with an error in the graph, if the weight cannot
+ * have the form that `hold` asks for. */
 bool mica__nn_ask_held(mica_graph *graph, const mica_nn_config *config, const char *own_name, mica_shape shape,
                        mica_nn_held *held);
 

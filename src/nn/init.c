@@ -1,4 +1,5 @@
-/* Initial values of parameters. They are made on the host and depend only on the seed and the element. */
+/* Initial values of parameters. They are made on the host and depend only on the configuration, the shape, the seed and
+ * the element. */
 #include "nn/init.h"
 
 #include "base/checked.h"
@@ -85,8 +86,8 @@ static mica_status fill_orthogonal(double gain, mica_shape shape, stream *s, flo
   return MICA_OK;
 }
 
-/* fan-out is dim[0], and fan-in is dim[1], each times the product of all further dimensions. init->fan_in, if set,
- * replaces this fan-in. */
+/* fan-out is dim[0], and fan-in is dim[1], each times the product of all further dimensions; a missing dimension counts
+ * as 1. init->fan_in, if set, replaces this fan-in. */
 static void fans(const mica_init_config *init, mica_shape shape, double *in, double *out) {
   double window = 1;
   for (int32_t i = 2; i < shape.rank; i++) window *= (double)shape.dim[i];

@@ -29,7 +29,7 @@ static bool find_extent(const mica_nn *nn, const char *kind, mica_value x, int32
 
 static const mica_value null_value = {0};
 
-/* Leaves a layer and passes its result to the hook. */
+/* Passes a layer's result to the hook, and leaves the layer. */
 static mica_value leave(mica_nn *nn, mica_value result) {
   return mica__nn_leave(nn, mica__nn_hooked(nn, MICA_NN_POINT_RESULT, result));
 }

@@ -286,7 +286,7 @@ static mica_status upload(const reading *r, int64_t first, int64_t count, const 
   return status;
 }
 
-/* Copies this rank's part of the whole parameter. */
+/* Reads the whole parameter, and uploads this rank's part of it. */
 static mica_status fill_divided(const reading *r, chunk *c) {
   const mica_communicator *ranks = r->nn->config.tensor_ranks;
   const size_t size = mica_dtype_size(r->dtype), own = mica_tensor_bytes(r->tensor);
@@ -335,8 +335,8 @@ typedef struct loading {
   chunk chunk;
 } loading;
 
-/* Describes in *r how to read parameter i. r->tensor is NULL if the session does not have the parameter, or if the
- * parameter belongs to the optimiser. */
+/* Describes in *r how to read parameter i. r->tensor is NULL if there is no session, if the session does not have the
+ * parameter, or if the parameter belongs to the optimiser. */
 static mica_status look(const loading *l, size_t i, reading *r) {
   const mica_nn_parameter_info *info = mica_nn_parameter_at(l->nn, i);
   const mica_shape part = mica_value_shape(info->value);

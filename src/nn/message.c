@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* PyTorch Geometric's initial values. */
+/* PyTorch Geometric's initial values of attention's vectors. */
 static const mica_init_config glorot = {.kind = MICA_INIT_XAVIER_UNIFORM};
-/* Uniform between -1 / sqrt(fan_in) and 1 / sqrt(fan_in), as in PyTorch's dense layers. They are smaller than Mica's
- * usual weights, because sums over many vertices are large. */
+/* Uniform between -1 / sqrt(fan_in) and 1 / sqrt(fan_in), as in PyTorch's dense layers. These weights are smaller than
+ * Mica's default ones, because sums over many vertices are large. */
 static const mica_dense_config small = {.weight = {.kind = MICA_INIT_KAIMING_UNIFORM, .value = 0.57735026918962576}};
 static const mica_dense_config plain = {.no_bias = true, .weight = {.kind = MICA_INIT_XAVIER_UNIFORM}};
 static const mica_init_config zeros = {.kind = MICA_INIT_CONSTANT};

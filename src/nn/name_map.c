@@ -37,14 +37,15 @@ static bool matches(const char *pattern, size_t length, const char *name, number
   return *name == '\0';
 }
 
-/* The length of the first of several names; *rest: the other names, NULL after the last one. */
+/* The length of the first of several names, which are separated by '|'. *rest: the other names, NULL after the last
+ * one. */
 static size_t first_of(const char *names, const char **rest) {
   const char *bar = strchr(names, '|');
   *rest = bar ? bar + 1 : NULL;
   return bar ? (size_t)(bar - names) : strlen(names);
 }
 
-/* Replaces each '#' of a name by its number, and '@' by the number of the part unless it is negative. */
+/* Adds a name to the text. Replaces each '#' by its number, and '@' by the number of the part unless it is negative. */
 static mica_status expand(const char *pattern, size_t length, const numbers *n, int64_t part, mica__text *text) {
   size_t used = 0;
   for (size_t i = 0; i < length; i++)
@@ -116,7 +117,7 @@ mica_status mica__name_map_check(const char *call, const mica_name_map *map) {
   return MICA_OK;
 }
 
-/* The first of several names that the source contains. */
+/* Finds the tensor of the first of several names that the weights contain. *entry is NULL if they contain none. */
 static mica_status find_source(const mica_weights *weights, const char *source, const numbers *n, int64_t part,
                                const mica_weight_entry **entry) {
   *entry = NULL;

@@ -23,7 +23,8 @@ typedef struct mica__named_tensor {
 /* Checks the rows of a map by themselves, without weights to look in. MICA_E_INVALID: a row is wrong; the message
  * names the call. map may be NULL. */
 mica_status mica__name_map_check(const char *call, const mica_name_map *map);
-/* Finds the tensor for the parameter whose name without name_prefix is `own`. Check the map first. */
+/* Finds the tensor for the parameter whose name without name_prefix is `own`. The map must have passed
+ * mica__name_map_check. found->entry is NULL if the source lacks the tensor. */
 MICA__SHARED mica_status mica__name_map_find(const mica_name_map *map, const mica_weights *weights, const char *own,
                                              mica__named_tensor *found);
 /* Finds tensor number `part` of a parameter that is stacked from several tensors. `row` is the row that

@@ -442,7 +442,7 @@ mica_status mica__name_find(const char *what, const char *name, const char *cons
 /* --- sessions --- */
 
 /* Fills in initial values. If the dtype is not f32, weights are computed in f32 and rounded, and all elements of other
- * parameters are init.value. */
+ * parameters are init.value. Weights in blocks stay zeros. */
 static mica_status fill_values(const mica_nn_parameter_info *info, mica_dtype dtype, mica_shape shape, uint64_t seed,
                                char *data, int64_t count) {
   if (info->held.block != MICA_BLOCK_NONE) return MICA_OK; /* zero bytes mean zeros in all types of blocks */

@@ -18,7 +18,7 @@ typedef struct mica__nn_parameter {
   mica_value hooked;       /* the weight after the network's hook has changed it; null: no hook was called for it */
 } mica__nn_parameter;
 
-/* A layer of the summary. Layers inside another layer are not recorded. */
+/* A layer of the summary. A layer that consists of other layers has no entry of its own. */
 typedef struct mica__nn_layer {
   char *name;
   const char *kind;
@@ -42,7 +42,7 @@ struct mica_nn {
   size_t cut[MICA__NN_DEPTH];
   int depth;
   mica_value step; /* null before mica_nn_step is called */
-  uint64_t draws;  /* number of dropouts; each has its own seed */
+  uint64_t draws;  /* number of seeds drawn so far, from mica_nn_config.draws on; each dropout has its own */
   int32_t sums;    /* number of sums over tensor_ranks; each has its own channel */
   int32_t norms;   /* number of batch norms over all ranks; each has its own channels */
 };
@@ -80,7 +80,8 @@ static inline void mica__nn_first_pass_end(mica_nn *nn) {
   nn->step = (mica_value){0};
 }
 
-/* Passes a value of the current layer to the network's hook and returns its result. */
+/* Passes a value of the current layer to the network's hook and returns its result; the value itself if there is no
+ * hook. */
 mica_value mica__nn_hooked(mica_nn *nn, mica_nn_point point, mica_value value);
 
 /* Finds the shape that the weight of the open scopes has in the file mica_nn_config.like, either "weight" or the
@@ -114,7 +115,7 @@ mica_value mica__nn_weight(mica_nn *nn, const char *name);
 /* x cast to the network's dtype. */
 MICA__SHARED mica_value mica__nn_narrow(const mica_nn *nn, mica_value x);
 
-/* Appends the names of at most twelve weights. */
+/* Appends the names of the first twelve weights, and "..." if there are more. */
 MICA__SHARED void mica__nn_list_weights(const mica_nn *nn, mica__text *list);
 
 /* Finds a name's index. MICA_E_NOT_FOUND: the message lists all names. what: "optimiser", for the message. */

@@ -46,7 +46,7 @@ typedef struct optimiser {
   size_t all_count;
   int32_t *owners, norms; /* norms: number of norms over ranks so far */
   mica_value sent;
-  mica_value behind; /* the last norm over ranks that was computed; null: none yet */
+  mica_value behind; /* the last norm of all gradients; null: none was computed */
 } optimiser;
 
 /* One weight, or the rows of it that a step reads. p is its value and grad its gradient. The names of its state contain
@@ -226,7 +226,7 @@ static mica_status find_weights(optimiser *o) {
                           "mica_optimize: there is nothing to train: the network has no weights, or all are frozen");
 }
 
-/* Keeps only the rank's own weights, and the sums of their gradients over ranks. */
+/* Keeps only the rank's own weights, and the means of their gradients over all ranks. */
 static mica_status share_out(optimiser *o, const mica_value *values, mica_value *grads) {
   const int32_t rank = o->c.communicator->rank;
   o->all = o->weights;
@@ -245,7 +245,7 @@ static mica_status share_out(optimiser *o, const mica_value *values, mica_value 
   return MICA_OK;
 }
 
-/* Sends the new values of all weights to all ranks. */
+/* Sends the new values of all weights from their owners to all ranks, and assigns the values received. */
 static mica_status broadcast(optimiser *o) {
   mica_graph *graph = o->nn->graph;
   mica_value *values = calloc(o->all_count + 1, sizeof *values);
@@ -265,8 +265,9 @@ static mica_status broadcast(optimiser *o) {
   return status;
 }
 
-/* Returns loss * ranks * (this rank's weight) / (sum of all ranks' weights). The sum of the ranks' gradients is later
- * divided by the number of ranks, so the result is the gradient of the weighted mean of the losses. */
+/* Returns loss * ranks * (this rank's weight) / (sum of all ranks' weights), or the loss itself if no weight is given.
+ * The sum of the ranks' gradients is later divided by the number of ranks, so the result is the gradient of the
+ * weighted mean of the losses. */
 static mica_value join_loss(optimiser *o, mica_value loss) {
   mica_value share, all;
   if (mica_value_is_null(o->c.weight)) return loss;

@@ -6,8 +6,8 @@
 
 typedef struct mica__gradients {
   const mica_value *values; /* of the weights to train, in order of creation */
-  /* The ranks that have the other stages of a pipeline. Norms of gradients are summed over all of them. NULL: this
-   * network is not a stage. */
+  /* The ranks that have the other stages of a pipeline. Squared norms of gradients are summed over all of them. NULL:
+   * this network is not a stage. */
   mica_communicator *parts;
   const bool *elsewhere; /* per value: another stage has this weight too, and that stage counts it in norms; NULL: none
                           * is shared */

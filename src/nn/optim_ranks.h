@@ -14,7 +14,7 @@ mica_status mica__ranks_reduce(mica_graph *graph, const mica_optimizer_config *c
 
 /* --- shared with optim_shard --- */
 
-/* Maximum bytes of gradients in a bucket. */
+/* Maximum bytes of gradients in a bucket; a larger gradient gets a bucket of its own. */
 int64_t mica__ranks_bucket(const mica_optimizer_config *config);
 /* counted returns the number of items over which a rank's loss is the mean: `weight`, but at least `least`. Gradients
  * are multiplied by this number before they are summed over ranks.

@@ -45,8 +45,9 @@ typedef struct group {
   int32_t count;
 } group;
 
-/* Minimum bytes of a group if the configuration gives no bucket size. The groups of all owners are filled at the same
- * time during the backward pass, so the group of one owner gets only 1 / ranks of a bucket. */
+/* The groups of all owners are filled at the same time during the backward pass, so the group of one owner has at most
+ * 1 / ranks of a bucket. If the configuration gives no bucket size, a group may have this many bytes even if that is
+ * more. */
 #define LEAST_GROUP ((int64_t)256 << 10)
 
 static int64_t group_bytes(const mica_optimizer_config *c) {

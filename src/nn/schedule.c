@@ -5,7 +5,8 @@
 #include <mica/optim.h>
 
 #define PI 3.141592653589793
-/* One cycle, as in PyTorch: its first value, the share of rising steps, and the default last value. */
+/* One cycle, as in PyTorch: the first rate as a share of the highest one, the share of steps in which it rises, and the
+ * default last rate, again as a share. */
 #define CYCLE_FIRST (1.0 / 25)
 #define CYCLE_RISE 0.3
 #define CYCLE_LAST (CYCLE_FIRST * 1e-4)

@@ -22,7 +22,7 @@ mica_value mica__join_heads(mica_value x, int64_t width);
 
 /* True for functions that use two dense layers: f(gate(x)) up(x). */
 bool mica__feed_is_gated(mica_feed_forward kind);
-/* f(x) of a block's dense layers. */
+/* Applies the activation function of a block's feed-forward layers to x. */
 mica_value mica__feed_activate(mica_value x, mica_feed_forward kind);
 /* A mixture of experts over x (B, T, C), in the scope of a block. */
 mica_value mica__nn_experts(mica_nn *nn, mica_value x, const mica_transformer_config *c, int64_t width);

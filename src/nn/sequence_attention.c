@@ -185,8 +185,8 @@ static mica_value add_sinks(mica_nn *nn, int64_t own, int64_t all) {
 /* --- one new position --- */
 
 /* True if norms, rotary positions, the cache and attention run as one op (ops/attention/decode.h). Then x has one new
- * position per sequence, and the cache has the earlier ones. False if queries and keys have norms and the network has a
- * hook, because the hook needs each norm as a separate layer. */
+ * position per sequence, and the cache has the earlier ones. False if queries and keys have norms, and the network has
+ * a hook or is divided among ranks: each norm must then be a layer of its own. */
 static bool is_one_op(const mica_nn *nn, mica_value x, mica_value memory, const mica_nn_attention_config *c) {
   if (!mica_value_is_null(memory) || c->recall || !c->cache || mica_value_is_null(c->cache->offset)) return false;
   if (!mica_value_is_null(c->mask) || !mica_value_is_null(c->starts) || !mica_value_is_null(c->position_ids) ||

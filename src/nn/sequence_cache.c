@@ -34,7 +34,7 @@ static mica_dtype type_of(const mica_nn *nn, mica_cache_form form) {
   }
 }
 
-/* Finds a state (batch length, width). *state receives the state itself. Returns its contents, in which each sequence
+/* Adds a state (batch length, width). *state receives the state itself. Returns its contents, in which each sequence
  * has been replaced by its parent if by->parents is not null. */
 static mica_value find_rows(mica_nn *nn, const char *name, mica_dtype dtype, int64_t width,
                             const mica_nn_attention_config *c, const mica__cache_update *by, mica_value *state) {
@@ -82,8 +82,8 @@ static mica_value round_blocks(mica_value x, const mica_nn_attention_config *c, 
   return mica_reshape(y, MICA_SHAPE(MICA__COPY_DIM(0), MICA__COPY_DIM(1), blocks * block));
 }
 
-/* Writes the new `rows` into all (batch length, width), unless by->rows is null. Returns the cached rows of this run's
- * sequences, (sequences, length, width). */
+/* Writes the new `rows` into all (batch length, width), and assigns the result to the state; does neither if by->rows
+ * is null. Returns the cached rows of this run's sequences, (sequences, length, width). */
 static mica_value replace_rows(const mica_nn_attention_config *c, const mica__cache_update *by, mica_value all,
                                mica_value state, mica_value rows) {
   const int64_t width = mica_value_shape(all).dim[1], length = c->cache->length;

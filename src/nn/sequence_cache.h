@@ -12,8 +12,9 @@ typedef struct mica__cache_update {
   mica_value rows, parents;
 } mica__cache_update;
 
-/* A cache before its update: the states, and their contents `all` (batch length, G D). A Q8 cache also has scales,
- * `steps` (batch length, G D / mica__decode_block); for other caches both values of steps are null. */
+/* A cache before new rows are written: the states, and their contents `all` (batch length, G D), in which parents have
+ * already replaced sequences. A Q8 cache also has scales, `steps` (batch length, G D / mica__decode_block); for other
+ * caches both values of steps are null. */
 typedef struct mica__cached {
   mica_value state, all;
   mica_value steps_state, steps;

@@ -19,8 +19,8 @@ static mica_value half_step(mica_nn *nn, const char *name, mica_value x, const m
   return mica__residual_sum(x, mica_affine(y, 0.5, 0));
 }
 
-/* Applies depthwise filters to x (B, C, T). Positions before x are zeros or, in a stream, the past positions, which the
- * last positions of x then replace. */
+/* Applies depthwise filters to x (B, C, T). Positions beyond the ends of x are zeros. In a stream, the past positions
+ * come before x; then the last positions of both become the past. */
 static mica_value depthwise(mica_nn *nn, mica_value x, const mica_conformer_config *c) {
   const int64_t channels = mica_value_shape(x).dim[1], before = c->self.causal ? c->kernel - 1 : c->kernel / 2;
   mica_nn_conv_config how = {.how = {.pad = {before}, .pad_more = {c->self.causal ? -before : 0}, .groups = channels},

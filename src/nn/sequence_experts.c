@@ -39,7 +39,8 @@ static mica_value biases(mica_nn *nn, const char *name, mica_value ids, const mi
   return mica_cast(mica__nn_held_rows(held, table, ids, MICA_F32), MICA_F32);
 }
 
-/* Multiplies x (.., S or 1, columns) by the matrices (rows, columns) of the S experts in ids (.., S). */
+/* Multiplies x (.., S or 1, columns) by the matrices (rows, columns) of the S experts in ids (.., S), and adds their
+ * biases if experts.bias is set. */
 static mica_value product(mica_nn *nn, const char *name, mica_value x, mica_value ids, const mica_transformer_config *c,
                           int64_t rows, int64_t columns) {
   const mica_init_config init = mica__init_or(c->weight, xavier);

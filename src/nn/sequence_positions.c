@@ -53,8 +53,8 @@ static mica_value frequencies(mica_graph *graph, double base, int64_t width, int
 /* --- rotary --- */
 
 /* Rotates pairs of features by the angles position * frequency: each feature becomes itself times the cosine, plus or
- * minus its partner times the sine. The features of a head have the axes (2, pairs), or (pairs, 2) if they are
- * interleaved. */
+ * minus its partner times the sine, and the result is multiplied by c->scale. The features of a head have the axes (2,
+ * pairs), or (pairs, 2) if they are interleaved. */
 static mica_value rotate(mica_value x, mica_value positions, const mica_rotary_config *c, int64_t heads) {
   const int64_t pairs = c->rotated / 2;
   const int32_t pair_axis = c->interleave ? 4 : 3;

@@ -21,7 +21,7 @@ static void add_shape(mica__text *text, mica_shape shape) {
 }
 
 /* Counts the elements of the weights among parameters first to last - 1. For a divided weight, counts the parts of all
- * ranks. */
+ * ranks. Leaves out frozen weights if `trained` is true. */
 static int64_t whole_elements(const mica_nn *nn, size_t first, size_t last, bool trained) {
   int64_t total = 0;
   for (size_t i = first; i < last; i++) {

@@ -9,8 +9,8 @@
 /* After the usual stages, more are added until the longer side has at most this number of points. */
 #define LAST_SIDE 4
 
-/* One stage: convolution, batch norm, max pooling by 2, relu. Relu after pooling has the same result as before pooling,
- * but on a quarter of the elements. */
+/* One stage: convolution, batch norm, max pooling by 2 along sides of more than one point, relu. Relu after pooling has
+ * the same result as before pooling, but reads fewer elements. */
 static mica_value stage(mica_nn *nn, int number, mica_value x, int64_t filters, int64_t stride) {
   char conv[16], norm[16];
   snprintf(conv, sizeof conv, "conv%d", number);

@@ -69,7 +69,7 @@ static void pyramid(mica_nn *nn, mica_value features[LEVELS], int64_t width) {
 
 /* --- the head, whose weights all levels share --- */
 
-/* The weight of a layer that the first level made; all levels share it. */
+/* The parameter `part` of a layer that the first level made; all levels share it. */
 static mica_value again(mica_nn *nn, const char *layer, const char *part) {
   char name[64];
   snprintf(name, sizeof name, "%s.%s", layer, part);
@@ -117,7 +117,7 @@ static mica_value as_rows(mica_value x) {
   return mica_value_dtype(x) == MICA_F32 ? x : mica_cast(x, MICA_F32);
 }
 
-/* The outputs of one level, (N, points, classes + 5). */
+/* The outputs of level k, (N, points of the level, classes + 5). */
 static mica_value answers(mica_nn *nn, mica_value x, int k, int64_t classes, int64_t width) {
   const bool first = k == 0;
   char name[24];

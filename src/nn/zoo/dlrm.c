@@ -1,5 +1,5 @@
 /* dlrm: all numbers together give one vector. Each id, each column of categories and each set give one vector too.
- * Dense layers then read the dot products of all pairs of these vectors. */
+ * Dense layers then read the vector of the numbers, and the dot products of all pairs of vectors. */
 #include "nn/zoo/recommender.h"
 
 #include <mica/sparse.h>

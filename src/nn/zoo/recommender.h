@@ -1,5 +1,5 @@
 /* nn/zoo/recommender.h: networks that score pairs of user and item. Ids are rows of tables; 0 stands for every id that
- * training has not seen. N users, V items (including 0), D features. */
+ * training has not seen. N users in a batch, V items (including 0), D features per row (`width`). */
 #ifndef MICA_NN_ZOO_RECOMMENDER_H
 #define MICA_NN_ZOO_RECOMMENDER_H
 
@@ -34,13 +34,13 @@ typedef struct mica__feature_values {
 } mica__feature_values;
 
 /* Inputs about users. ids is (N). history (N, context) has the user's previous items; the first lengths[n] of row n are
- * valid. Members that the network does not use are null. */
+ * valid; all are if lengths is null. Members that the network does not use are null. */
 typedef struct mica__user_values {
   mica_value ids, history, lengths;
 } mica__user_values;
 
 /* A network whose scores are products: query[n] table[v] + bias[v] + shift[n]. bias (V, 1) and shift (N, 1) may be
- * null. For sasrec in training, query covers all positions: (N, context, D). */
+ * null. If sasrec gets a history without lengths, as in training, query covers all positions: (N, context, D). */
 typedef struct mica__recommender_sides {
   mica_value query, table, bias, shift;
 } mica__recommender_sides;

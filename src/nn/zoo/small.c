@@ -15,7 +15,7 @@ static mica_value conv_pool(mica_nn *nn, const char *name, mica_value x, int64_t
   return mica_relu(mica__zoo_max_pool(x, 2, 2, 0));
 }
 
-/* Pictures of 28 pixels are padded to LeNet's 32. */
+/* Pictures of fewer than 32 pixels are padded by 2 at each edge, so that 28 pixels become LeNet's 32. */
 mica_value mica__zoo_lenet(mica_nn *nn, mica_value x, const mica_model_config *c) {
   mica_value h = conv_pool(nn, "conv1", x, 6, 5, mica_value_shape(x).dim[2] < 32 ? 2 : 0);
   h = mica_flatten(conv_pool(nn, "conv2", h, 16, 5, 0), 1);

@@ -3,7 +3,8 @@
 
 #include <stdio.h>
 
-/* Position t of the result depends on the positions t - k dilation of x, for k from 0 to kernel - 1. x is (B, C, T). */
+/* A dilated convolution, then relu. Position t of the result depends on the positions t - k dilation of x, for k from 0
+ * to kernel - 1. x is (B, C, T). */
 static mica_value causal(mica_nn *nn, const char *name, mica_value x, int64_t channels, int64_t kernel,
                          int64_t dilation) {
   const int64_t before = (kernel - 1) * dilation;

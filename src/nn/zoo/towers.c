@@ -1,4 +1,5 @@
-/* towers: a user, by id and previous items, and an item, both as vectors; their product is the score. */
+/* towers: a user, by id and previous items, and an item, both as vectors; the score is their product plus the item's
+ * bias. */
 #include "nn/zoo/recommender.h"
 
 #include <mica/sparse.h>
