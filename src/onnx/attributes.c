@@ -29,7 +29,7 @@ int32_t mica__onnx_attr_type(const Onnx__AttributeProto *a) {
 }
 
 /* True if the attribute has a value of this type. A list of floats, integers or texts may be empty, but the attribute
- * must not have elements in another of these lists. */
+ * must not have elements in another of these lists. Attributes of further types are not checked. */
 static bool is_whole(const Onnx__AttributeProto *a, int32_t type) {
   switch (type) {
   case MICA__ONNX_FLOAT: return a->has_f;

@@ -11,7 +11,7 @@
  *                       operator set is newer than the newest that Mica supports
  *   MICA_E_FORMAT       an attribute has the wrong type, is given twice, or is required but missing
  *
- * An integer is accepted where a FLOAT is required, if f32 holds it exactly. */
+ * An integer of at most 2^24 in magnitude, which f32 holds exactly, is accepted where a FLOAT is required. */
 mica_status mica__onnx_check_attributes(const mica_onnx *model);
 /* Checks that Mica supports every operator, or that the caller defines it, and that no supported operator comes from a
  * set newer than the newest that Mica supports. Else MICA_E_UNSUPPORTED; the message lists the missing operators. */
@@ -23,7 +23,7 @@ int32_t mica__onnx_attr_type(const Onnx__AttributeProto *attr);
 /* Returns the name of a type, such as "INT". */
 const char *mica__onnx_attr_type_name(int32_t type);
 /* True if an attribute of type `type` can be used where the type `expected` is required. attr is NULL if its value is
- * not known; any integer is then accepted for a float. */
+ * not known; any integer is then accepted for a float. Type 0, an empty list in an old file, fits every list. */
 bool mica__onnx_attr_fits(int32_t type, const Onnx__AttributeProto *attr, int32_t expected);
 
 #endif

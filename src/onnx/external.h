@@ -1,6 +1,6 @@
 /* onnx/external.h: tensors whose data is in files beside the model. The model names these files, and a model is not
- * trusted. So only regular files inside the model's folder are opened, and the path is followed component by component.
- * A link whose target is inside the folder is followed; every other link is refused. */
+ * trusted. So only regular files with a single hard link inside the model's folder are opened, and the path is followed
+ * component by component. A relative link that stays inside the folder is followed; every other link is refused. */
 #ifndef MICA_ONNX_EXTERNAL_H
 #define MICA_ONNX_EXTERNAL_H
 

@@ -28,8 +28,8 @@ static mica_value constant(mica_graph *graph, mica__type type, const void *data)
   return mica_constant(graph, type.dtype, type.shape, data);
 }
 
-/* Replaces a view of a constant by a new constant, unless the view has more than 65,536 elements. Copies the elements'
- * bytes, because doubles cannot hold all integers beyond 2^53. */
+/* Replaces a view of a constant by a new constant, unless the view has more than 65,536 elements. A view of a `full`
+ * becomes a `full` of any size. Copies the elements' bytes, because doubles cannot hold all integers beyond 2^53. */
 static mica_status fold_view(mica_graph *graph, const mica__node *node, int32_t *id) {
   const mica__node *operand = mica__graph_node(graph, node->inputs[0]);
   mica_shape space = node->type.shape;
@@ -74,7 +74,7 @@ static mica_status fold_values(mica_graph *graph, const mica__node *node, const 
 }
 
 /* Replaces the node's results by constants if all operands whose elements it reads are constants. Does nothing if a
- * result has an open dimension. */
+ * result has an open dimension, or the node has more than 64 operands. */
 static mica_status fold_node(folding *f, int32_t id) {
   mica_graph *graph = f->l->graph;
   mica__node node = *mica__graph_node(graph, id);

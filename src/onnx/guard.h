@@ -16,8 +16,8 @@
 #define MICA__GUARD_MESSAGES 4000000
 
 /* Checks that the bytes are a well-formed message of this type: every length fits into its enclosing message, every
- * number has at most ten bytes, and the two limits above hold. Else MICA_E_FORMAT; the error message names the file,
- * the byte offset of the fault and its kind. */
+ * number has at most ten bytes, the two limits above hold, and the message has less than 2 GiB. Else MICA_E_FORMAT; the
+ * error message names the file, the byte offset of the fault and its kind. */
 mica_status mica__onnx_guard(const char *name, const ProtobufCMessageDescriptor *type, const void *data, size_t size);
 
 #endif

@@ -18,9 +18,9 @@ typedef struct mica__lower_indices {
 } mica__lower_indices;
 
 /* Checks `indices`, which must be operand 1 of the node itself and not a cast of it. If it is a constant with an index
- * outside -extent .. extent - 1, records an error and returns false. Indices in bodies and functions are not checked.
- * If it is an input of the model, adds it to l->indices, so that each run checks it. Also returns false if `indices` is
- * null; in all other cases returns true. */
+ * outside -extent .. extent - 1, records an error and returns false. A constant of the op `full` is not checked, and
+ * neither are indices in bodies and functions. If it is an input of the model, adds it to l->indices, so that each run
+ * checks it. Also returns false if `indices` is null or memory is short; in all other cases returns true. */
 bool mica__lower_indices_within(mica__lowering *l, const mica__onnx_node *node, mica_value indices,
                                 const int64_t *extents, int32_t columns);
 /* Checks the elements of an input that is used as indices. MICA_E_INVALID names the node, the index and the extent. */

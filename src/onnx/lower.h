@@ -34,8 +34,9 @@ mica_graph *mica__lower_graph(mica__lowering *l);
 /* True if operand k is present. */
 bool mica__lower_has(const mica__lowering *l, const mica__onnx_node *node, int32_t k);
 /* Returns the value of operand k. If the operand is absent or cannot be made, an error is recorded and the result is
- * null; so first ask mica__lower_has about an optional operand. The operator may pass null to graph builders, which
- * then return null; the lowering fails when the operator returns. */
+ * null; so first ask mica__lower_has about an optional operand. If the lowering must restart, the result is null
+ * without an error. The operator may pass null to graph builders, which then return null; the lowering fails when the
+ * operator returns, or restarts. */
 mica_value mica__lower_operand(mica__lowering *l, const mica__onnx_node *node, int32_t k);
 /* Returns operand k in a floating type, for operators that Mica computes only in floating point: other types become
  * f32. */
@@ -50,8 +51,8 @@ const mica__onnx_texts *mica__lower_texts(const mica__lowering *l, const mica__o
 /* Converts a number of ONNX's enum TensorProto.DataType to the dtype used in this lowering. False for types that Mica
  * lacks and for 4-bit types: Mica keeps these in wider dtypes, and the operator must limit the values itself. */
 bool mica__lower_dtype(const mica__lowering *l, int64_t type, mica_dtype *dtype);
-/* Returns the step of the run, i64, for random numbers: it differs in each run and in each trip of a loop. Null, with
- * an error recorded, if the model is built into a graph instead of being run. */
+/* Returns the step of the run, i64, for random numbers: it differs in each run, and in each trip of a loop whose trips
+ * the host counts. Null, with an error recorded, if the model is built into a graph instead of being run. */
 mica_value mica__lower_step(mica__lowering *l, const mica__onnx_node *node);
 /* The runner's seed. */
 uint64_t mica__lower_seed(const mica__lowering *l);
@@ -73,11 +74,10 @@ typedef struct mica__reals {
   mica_shape shape;
 } mica__reals;
 
-/* Reads the elements of operand k, an integer or bool tensor, exactly. If the operand is absent, count is 0. Returns
- * false in two cases, and the operator must then return MICA_OK:
- *
- *   the elements are not known yet: the lowering restarts with more values as constants
- *   an error is recorded */
+/* Reads the elements of operand k, an integer or bool tensor, exactly, except that numbers above 2^63 - 1 become 2^63 -
+ * 1. If the operand is absent, count is 0. Returns false in two cases, and the operator must then return MICA_OK:
+ * - the elements are not known yet: the lowering restarts with more values as constants
+ * - an error is recorded */
 bool mica__lower_integers(mica__lowering *l, const mica__onnx_node *node, int32_t k, mica__integers *out);
 /* Reads the elements of operand k, of any dtype, as doubles; count and result are as for mica__lower_integers. */
 bool mica__lower_reals(mica__lowering *l, const mica__onnx_node *node, int32_t k, mica__reals *out);
@@ -111,7 +111,7 @@ int32_t mica__lower_choice(mica__lowering *l, const mica__onnx_node *node, const
 /* True if result k is used, which means that it has a name. */
 bool mica__lower_wants(const mica__onnx_node *node, int32_t k);
 /* Stores `value` as result k. If it is computed from known values only, it is computed now and becomes a constant. If
- * it is null, the error of the graph is recorded. */
+ * it is null, an error is recorded: the graph's error or, if it has none, that the node lacks an input. */
 void mica__lower_result(mica__lowering *l, const mica__onnx_node *node, int32_t k, mica_value value);
 /* Stores result k as texts: i64 indices into a list that lives as long as the model. */
 void mica__lower_text_result(mica__lowering *l, const mica__onnx_node *node, int32_t k, mica_value indices,

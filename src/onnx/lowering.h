@@ -135,7 +135,7 @@ void mica__lower_free(mica__lowering *l);
 bool mica__lower_truth(const mica__lowering *l, mica_value value, bool *on);
 /* Reads the elements of a value that the host does not know. `what` is its name in messages. If the value depends only
  * on inputs and weights that can be constants, they are demanded: the lowering restarts, and *data stays NULL. Else a
- * cut computes the value, and *data is valid as long as the lowering. */
+ * cut computes the value, and *data is valid as long as the lowering. Fails instead of a cut in mica_onnx_build. */
 mica_status mica__lower_demand(mica__lowering *l, const mica__onnx_node *node, mica_value value, const char *what,
                                const void **data);
 /* Reads a condition into *on, as mica__lower_demand does. *on is false if the lowering must restart first. */

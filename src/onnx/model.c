@@ -90,8 +90,8 @@ static mica_status check_texts(const mica_onnx *model) {
   return MICA_OK;
 }
 
-/* Adds the initialisers to the table model->initials, and lists in model->inputs the inputs that have no initialiser
- * . */
+/* Adds the initialisers to the table model->initials, and lists in model->inputs the inputs that have no
+ * initialiser. */
 static mica_status list_inputs(mica_onnx *model) {
   const Onnx__GraphProto *graph = model->proto->graph;
   size_t initials = graph->n_initializer + graph->n_sparse_initializer;

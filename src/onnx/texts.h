@@ -15,8 +15,8 @@ bool mica__onnx_encoder_texts(const mica__onnx_node *node, mica__onnx_texts *out
 bool mica__onnx_texts_in(const Onnx__TensorProto *tensor, mica__onnx_texts *out);
 /* True if operand k may hold texts. *moves: the operator only moves elements from operand 0 to result 0. */
 bool mica__onnx_takes_texts(const mica__onnx_node *node, int32_t k, bool *moves);
-/* Finds the names of classes in the metadata of a model. It is called when the model is opened; mica_onnx_close frees
- * the names. */
+/* Finds the names of classes in the metadata of a model, and makes the cache of class labels. It is called when the
+ * model is opened; mica_onnx_close frees both. */
 mica_status mica__onnx_texts_open(mica_onnx *model);
 void mica__onnx_texts_close(mica_onnx *model);
 /* Returns text i; NULL for numbers and past the end. */

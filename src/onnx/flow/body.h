@@ -26,15 +26,17 @@ bool mica__flow_may_unroll(const mica__lowering *l, const mica__onnx_graph *body
 mica_status mica__flow_too_long(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *body,
                                 const char *what, int64_t trips);
 
-/* Gets the type that the file declares for a value; false if a dimension is open or Mica lacks the dtype. */
+/* Gets the type that the file declares for a value. False if it declares no shape, if a dimension is open, if there are
+ * MICA_MAX_RANK dimensions or more, or if Mica lacks the dtype. */
 bool mica__flow_declared(const Onnx__ValueInfoProto *declared, mica_dtype *dtype, mica_shape *shape);
 
 /* True if output `index` of a loop's body is known to the host in every trip. This holds if the output depends only on
+ * - the trip's number
+ * - shapes
+ * - names outside the body that are known
+ * - carried values that are known before the first trip and after each trip
  *
- *   the trip's number
- *   shapes
- *   names outside the body that are known
- *   carried values that are known before the first trip and after each trip
+ * Results of random operators, of functions, and of nodes with bodies of their own count as unknown.
  *
  * The body's inputs are the trip's number, the condition and the carried values. `carried` has the carried values
  * before the first trip. The body's outputs begin with the condition and the carried values. */

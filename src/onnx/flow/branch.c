@@ -1,5 +1,6 @@
-/* Lowers If. If the condition is known, the branch is lowered in place. Else the model is cut: the host reads the
- * condition and calls the branch as a function, which is lowered when it is first taken. */
+/* Lowers If. If the condition is known or can be made known by binding inputs, or if a branch has sequences, the branch
+ * is lowered in place. Else the model is cut: the host reads the condition and calls the branch as a function, which is
+ * lowered when it is first taken. */
 #include "base/element.h"
 #include "onnx/flow/body.h"
 #include "onnx/flow/cut.h"

@@ -271,7 +271,7 @@ static bool is_on_way(const mica__flow_program *p, const mica__stage *stage) {
   return false;
 }
 
-/* Finds the least recently used stage below this one that has no children and that the last run did not take.
+/* Finds the least recently used stage, this one or below it, that has no children and that the last run did not take.
  * NOLINTNEXTLINE(misc-no-recursion): see mica__stage_destroy. */
 static void find_oldest(const mica__flow_program *now, mica__stage *stage, mica__stage **oldest) {
   for (mica__stage *child = stage->children; child; child = child->next) find_oldest(now, child, oldest);

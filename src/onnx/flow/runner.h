@@ -189,8 +189,8 @@ typedef struct mica__trace {
  * sets the end of the stage. live is NULL for the last stage of a path. */
 mica_status mica__stage_create(mica__trace *t, const mica_value *values, size_t count, const int32_t *live,
                                size_t live_count, mica__stage **stage);
-/* Returns where runs find the value with this id: in an input or in a stage that the lowering has passed;
- * MICA__NO_SOURCE if in neither. */
+/* Returns where runs find the value with this id: an input of the function, the runner's step, or an output of a stage
+ * that the lowering has passed. MICA__NO_SOURCE: no stage computes it yet. */
 mica__flow_source mica__trace_source(const mica__trace *t, int32_t id);
 /* Appends the stage to the program's path and makes it a child of the stage before. */
 mica_status mica__trace_push(mica__trace *t, mica__stage *stage);

@@ -107,8 +107,8 @@ static mica_status call(mica__lowering *l, const mica__onnx_node *node, const sc
   return MICA_OK;
 }
 
-/* Lowers the body once for each slice, or lets the host count the trips if there are too many. results: the states
- * after the last slice, then the collected results. */
+/* Lowers the body once for each slice. If there are too many slices to unroll, the host counts the trips, or an error
+ * is recorded if the lowering has no trace. results: the states after the last slice, then the collected results. */
 static mica_status unroll(mica__lowering *l, const mica__onnx_node *node, scan *s, const mica_value *values,
                           mica_value *results) {
   mica_value inputs[MOST_VALUES], outputs[MOST_VALUES];

@@ -1,5 +1,5 @@
-/* Sequences: lists of values that exist only during lowering and cost nothing on the device. The host must know the
- * positions of their elements. */
+/* Operators on sequences: lists of values that exist only during lowering. A sequence needs no work on the device. Its
+ * length and the positions in it must be known on the host. */
 #include "onnx/lowering.h"
 
 #include <string.h>
@@ -31,9 +31,9 @@ static mica_status give(mica__lowering *l, const mica__onnx_node *node, mica_val
   return MICA_OK;
 }
 
-/* Reads operand k as a position in a sequence of `count` values; a negative position counts from the end. *at receives
- * the position, 0 to `last`, or `standard` if the operand is absent. False if the position is not known or out of
- * range. */
+/* Reads operand k as a position in a sequence of `count` values; `standard` is used if the operand is absent. A
+ * negative position counts from the end. *at receives the position, 0 to `last`. False if the position is not known or,
+ * with an error recorded, out of range. */
 static bool position(mica__lowering *l, const mica__onnx_node *node, int32_t k, int64_t count, int64_t last,
                      int64_t standard, int64_t *at) {
   mica__integers given;

@@ -102,7 +102,8 @@ typedef struct cutting {
   mica__trace *t;
   const mica_graph *from;
   mica_graph *to;
-  /* By id - 1. value: the stage reads this value; node: the stage computes this node, with all its results. */
+  /* Indexed by id - 1. value: the stage reads or returns this value; node: the stage computes this node, with all its
+   * results; map: the value's id in `to`. */
   bool *value, *node;
   int32_t *map;
   mica_binding *bindings;
@@ -138,7 +139,8 @@ static mica_status add_feed(cutting *c, mica__stage *stage, const char *name, mi
   return MICA_OK;
 }
 
-/* Adds an input to the stage for a value that comes from an input of the program or from an earlier stage. */
+/* Adds an input to the stage for a value that does not come from the stage itself: an input of the program, a value of
+ * an earlier stage, or the runner's step (MICA__STEP_SOURCE). */
 static mica_status put_input(cutting *c, mica__stage *stage, int32_t id) {
   char name[NAME];
   mica__flow_source source = mica__trace_source(c->t, id);
@@ -286,7 +288,7 @@ const mica_tensor *mica__stage_tensor(const mica__flow_program *p, const mica__r
                                  : stage->call->results[index - stage->id_count];
 }
 
-/* Uploads the number of the current step and counts it. Random numbers depend on the step. */
+/* Uploads the number of the current step, on which random numbers depend, and increments it for the next call. */
 static mica_status advance(mica_onnx_runner *r, mica_queue *queue, const mica_tensor **step) {
   if (!r->step) MICA_TRY(mica_tensor_create(r->engine, MICA_I64, MICA_SCALAR, &r->step));
   *step = r->step;

@@ -40,9 +40,10 @@ mica_value mica__lower_split_heads(mica__lowering *l, const mica__onnx_node *nod
   return mica_transpose(apart, MICA_AXES(0, 2, 1, 3));
 }
 
-/* Reads the window and sets a->offset, the position of the first query.
+/* Reads the window and nonpad_kv_seqlen, and sets a->offset, the position of the first query. False, with an error
+ * recorded, if they are invalid.
  *
- * - is_causal is the same as right_window_size = 0.
+ * - is_causal replaces right_window_size by 0.
  * - With a past cache, the offset is the number of its rows.
  * - With nonpad_kv_seqlen, k and v already are the whole cache, which is padded. Then the queries are at the last valid
  *   positions of each sequence, so the offset is the sequence's length minus the number of queries. */
@@ -131,7 +132,8 @@ static mica_value mask_bias(mica_value mask, mica_value scores, int64_t rows) {
 
 static mica_value add_bias(mica_value sum, mica_value bias) { return sum.graph ? mica_add(sum, bias) : bias; }
 
-/* Reshapes one number per sequence to broadcast with (batch, heads, rows, keys). */
+/* Reshapes (batch), one number per sequence, to broadcast with (batch, heads, rows, keys); returns a scalar
+ * unchanged. */
 static mica_value a_sequence(mica_value x) {
   mica_shape s = mica_value_shape(x);
   return s.rank == 1 ? mica_reshape(x, MICA_SHAPE(s.dim[0], 1, 1, 1)) : x;
@@ -182,7 +184,7 @@ static mica_value zero_where_blind(mica_value weights, mica_value bias) {
  * - SHOW_SCORES: the scaled products of queries and keys
  * - SHOW_CAPPED: the scores after the soft cap
  * - SHOW_BIASED: the capped scores plus the bias
- * - SHOW_SOFTMAX: the softmax of the biased scores */
+ * - SHOW_SOFTMAX: the softmax of the biased scores; 0 for a query that sees no key */
 enum { SHOW_SCORES, SHOW_CAPPED, SHOW_BIASED, SHOW_SOFTMAX };
 
 static mica_value weights_of(mica__lowering *l, const mica__onnx_node *node, const attention *a, mica_value *shown) {
@@ -207,8 +209,8 @@ static mica_value weights_of(mica__lowering *l, const mica__onnx_node *node, con
 
 /* --- in tiles --- */
 
-/* True if mica_attention, which needs no matrix of all scores, can compute the node: the scores are not a result, v has
- * rank 4, and q, k and v have the same floating-point dtype. */
+/* True if mica_attention, which stores no matrix of all scores, can compute the node: result 3, which would be that
+ * matrix, is not wanted, v has rank 4, and q, k and v have the same floating-point dtype. */
 static bool is_tiled(const mica__onnx_node *node, const attention *a) {
   mica_dtype dtype = mica_value_dtype(a->q);
   return !mica__lower_wants(node, 3) && is_floating(a->q) && mica_value_dtype(a->k) == dtype &&

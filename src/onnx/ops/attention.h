@@ -4,11 +4,12 @@
 
 #include "onnx/lower.h"
 
-/* Turns (batch, rows, heads * width) into (batch, heads, rows, width); returns a value of rank 4 unchanged. If the last
- * axis is not a multiple of the number of heads, records an error and returns null. */
+/* Turns (batch, rows, heads * width) into (batch, heads, rows, width); returns a value of rank 4 unchanged. For any
+ * other rank, or if `heads` is below 1 or does not divide the last axis, records an error and returns null. A null x
+ * gives null. */
 mica_value mica__lower_split_heads(mica__lowering *l, const mica__onnx_node *node, mica_value x, int64_t heads);
 /* Repeats the key heads of x (batch, key heads, rows, width), so that each of `heads` query heads has a copy of the key
- * head that it shares with others. */
+ * head that it shares with others. `heads` must be a multiple of the number of key heads. */
 mica_value mica__lower_share_heads(mica_value x, int64_t heads);
 
 /* How mica__lower_rotate rotates the heads: rotary position embedding (Su et al. 2021) rotates pairs of elements. */
@@ -20,8 +21,8 @@ typedef struct mica__rotation {
   bool neighbours;      /* true: pair i is elements 2 i and 2 i + 1; false: elements i and i + width / 2 */
 } mica__rotation;
 
-/* Rotates (batch, heads, rows, width of a head). Returns null on failure; an error is recorded unless the reason is
- * that an operand is null. */
+/* Rotates x (batch, heads, rows, width of a head) by rows, or only the first `width` elements of each row. Returns null
+ * on failure; an error is recorded unless the reason is that an operand is null. */
 mica_value mica__lower_rotate(mica__lowering *l, const mica__onnx_node *node, mica_value x,
                               const mica__rotation *rotation);
 

@@ -1,4 +1,5 @@
-/* Elementwise operators: arithmetic, comparisons, activations, casts. */
+/* Elementwise operators: arithmetic, comparisons, logic, bits, activations, bounds and casts; also Where and
+ * Dropout. */
 #include "onnx/ops/family.h"
 
 #include <math.h>
@@ -189,7 +190,7 @@ MICA__LOWER(variadic) {
   return give(l, node, y);
 }
 
-/* x to the power of `exponent` by a cheaper operation; null if no such operation exists. */
+/* x to the power of `exponent` by a simpler operation than mica_pow; null if there is none. */
 static mica_value simple_power(mica_value x, double exponent) {
   if (exponent == 1) return x;
   if (exponent == 2) return mica_square(x);
@@ -248,7 +249,8 @@ MICA__LOWER(where) {
 
 /* --- bounds --- */
 
-/* Reads bound k as a number. Sets *known to false if the value is computed on the device and so is not known yet. */
+/* Returns a bound: before version 11 the attribute `name`, later operand k; `standard` if it is absent. Sets *known to
+ * false if the operand is computed on the device and so is not known yet. */
 static double bound(mica__lowering *l, const mica__onnx_node *node, int32_t k, const char *name, double standard,
                     bool *known) {
   double number = standard;
@@ -271,7 +273,8 @@ MICA__LOWER(clip) {
 
 /* --- types --- */
 
-/* Reads the type from the attribute `to`, which was a string before version 6; 0 if it is no type. */
+/* Returns the attribute `to` as a number of ONNX's TensorProto.DataType; before version 6 it is the name of a type.
+ * Returns 0 if it is absent or outside 1 to 2^31 - 1. */
 static int32_t target_type(mica__lowering *l, const mica__onnx_node *node) {
   const Onnx__AttributeProto *to = mica__onnx_attr(node, "to");
   if (to && to->has_s)
@@ -291,7 +294,7 @@ static bool target(mica__lowering *l, const mica__onnx_node *node, mica_dtype *d
   return false;
 }
 
-/* Reduces integers to their low 4 bits, sign-extended if the type is signed. */
+/* Converts numbers to integers of 4 bits: only the low 4 bits stay, sign-extended if the type is signed. */
 static mica_value as_nibbles(mica_value x, int32_t type) {
   mica_dtype dtype = MICA_I8;
   if (!x.graph || !mica__onnx_dtype(type, &dtype)) return (mica_value){0};

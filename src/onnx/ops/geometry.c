@@ -6,9 +6,9 @@
 /* Limit on the elements of a block. Col2Im makes a filter from each element. */
 #define MOST_ELEMENTS 65536
 
-/* The blocks that Col2Im adds to an image. Each array has one number per axis. `size` is the extent of a block in
- * elements, `count` the number of blocks, and `whole` the extent that all blocks cover together. `before` and `after`
- * are the padding. */
+/* The blocks that Col2Im adds to an image. Each array has one number per axis. `image` is the extent of the image,
+ * `size` the extent of a block in elements, `count` the number of blocks, and `whole` the extent that all blocks cover
+ * together. `before` and `after` are the padding. */
 typedef struct blocks {
   int32_t rank;
   int64_t image[MOST_AXES], size[MOST_AXES], stride[MOST_AXES], dilation[MOST_AXES];
@@ -24,7 +24,8 @@ static bool per_axis(const mica__onnx_node *node, const char *name, int32_t rank
   return !given || list.count == rank;
 }
 
-/* Reads the lists of the node and checks how many numbers they have; false, with an error recorded, otherwise. */
+/* Reads the lists of the node. Returns false if a list is not known yet, or, with an error recorded, if it has a wrong
+ * number of numbers or if a stride or dilation is below 1 or above 2^31 - 1. */
 static bool take_lists(mica__lowering *l, const mica__onnx_node *node, blocks *b, mica__integers *image,
                        mica__integers *size, mica__integers *pads) {
   if (!mica__lower_integers(l, node, 1, image) || !mica__lower_integers(l, node, 2, size)) return false;

@@ -123,8 +123,8 @@ MICA__LOWER(scatter_nd) {
   return give(l, node, mica_scatter_nd(x, indices, updates, how(l, node)));
 }
 
-/* Updates a cache along `axis`: sequence b's update begins at write_indices[b] and wraps around if the mode is
- * circular. */
+/* Updates a cache along `axis`: the update of sequence b begins at write_indices[b], or at 0 without this operand. It
+ * wraps around if the mode is circular. */
 MICA__LOWER(tensor_scatter) {
   mica_value x = x_of(l, node), update = mica__lower_operand(l, node, 1);
   int64_t axis = mica__onnx_int(node, "axis", -2);

@@ -16,7 +16,7 @@ static bool shape_of(mica__lowering *l, const mica__onnx_node *node, const mica_
   return true;
 }
 
-/* A dimension of 0 is copied from the operand unless allowzero is set; -1 is inferred. */
+/* An extent of 0 in the new shape stands for the input's extent, unless allowzero is set; -1 is inferred. */
 MICA__LOWER(reshape) {
   mica__integers list;
   mica_shape shape;
@@ -58,8 +58,8 @@ MICA__LOWER(transpose) {
   return give(l, node, mica_value_shape(x).rank ? mica_transpose(x, axes) : x);
 }
 
-/* Reads the axes from the attribute `axes` (before version 13) or from operand 1. Returns false, with an error
- * recorded, if an axis is invalid. */
+/* Reads the axes from the attribute `axes` (before version 13) or from operand 1. Returns false if they are not known
+ * yet or, with an error recorded, if an axis is invalid. */
 static bool axes_of(mica__lowering *l, const mica__onnx_node *node, int32_t rank, mica_axes *axes) {
   mica__integers list;
   if (!mica__onnx_ints(node, "axes", &list) && !mica__lower_integers(l, node, 1, &list)) return false;

@@ -61,7 +61,7 @@ MICA__LOWER(fused_matmul) {
   return give(l, node, alpha == 1 ? y : mica_affine(y, alpha, 0));
 }
 
-/* Applies the activation that the node names, with the parameters a and b. */
+/* Applies the activation that the node names, with the parameters a and b; returns y if the node names none. */
 static mica_value activated(mica__lowering *l, const mica__onnx_node *node, mica_value y, double a, double b) {
   switch (mica__lower_choice(l, node, "activation", "Relu Sigmoid Tanh LeakyRelu Clip HardSigmoid", -1)) {
   case 0: return mica_relu(y);
@@ -149,7 +149,8 @@ MICA__LOWER(simplified_layer_norm) {
   return MICA_OK;
 }
 
-/* Adds and normalises the embeddings of words, positions and segments; counts the unmasked words. */
+/* Adds and normalises the embeddings of words, positions and segments. Result 1 is the number of unmasked words of each
+ * sequence; 0 if there is no mask. */
 MICA__LOWER(embed_layer_norm) {
   mica_value ids = x_of(l, node), segments = given(l, node, 1), words = mica__lower_operand(l, node, 2);
   mica_value rows = mica__lower_operand(l, node, 3), kinds = given(l, node, 4), mask = given(l, node, 7);
@@ -181,7 +182,7 @@ typedef struct heads {
 } heads;
 
 /* Converts a mask of keys to a bias that is 0 for visible keys and mask_filter_value for hidden ones; null stays null.
- * The mask's shape decides what it holds:
+ * Records an error and returns null for other ranks than these:
  *
  * - (batch): the number of visible keys of each sequence
  * - (batch, keys) or (batch, rows, keys): 0 for hidden keys, another number for visible ones */
@@ -228,7 +229,8 @@ static mica_status attend(mica__lowering *l, const mica__onnx_node *node, const 
   return give(l, node, mica_reshape(y, MICA_SHAPE(s.dim[0], s.dim[2], row)));
 }
 
-/* Computes x w + b, splits it into queries, keys and values, and computes their attention. */
+/* Computes x w + b, splits it into queries, keys and values, and computes their attention. The keys and values of
+ * operand 4, if given, come before the new ones. */
 MICA__LOWER(fused_attention) {
   mica_value x = x_of(l, node), w = mica__lower_operand(l, node, 1), b = given(l, node, 2), past = given(l, node, 4);
   mica__integers sizes;

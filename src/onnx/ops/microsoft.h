@@ -10,7 +10,8 @@ static inline mica_value given(mica__lowering *l, const mica__onnx_node *node, i
 }
 
 /* Lowers the node as if it were the standard ONNX operator `op` of this version, with the same attributes, but with the
- * given operands (null: absent) and with one result. Returns this result; null on failure. */
+ * given operands (null: absent) and with one result. Returns this result; null on failure, or if the lowering must
+ * restart (l->demands). */
 mica_value mica__lower_as(mica__lowering *l, const mica__onnx_node *node, const char *op, int64_t version,
                           const mica_value *operands, int32_t count);
 

@@ -130,8 +130,9 @@ static mica_value counts_of(mica__lowering *l, const mica__onnx_node *node, cons
   return (mica_value){0};
 }
 
-/* Computes g->lengths and g->first. If a sequence has n keys after this call and m of them are new, it had n - m
- * before, so its new rows begin at position n - m.
+/* Computes g->lengths, g->first and g->plain. If a sequence has n keys after this call and m of them are new, it had n
+ * - m before, so its new rows begin at position n - m. Without a past, g->first stays null unless there is a window or
+ * query_seqlens.
  *
  * - n is seqlens_k + 1.
  * - m is query_seqlens. If this operand is absent, m is the smaller of n and the number of new rows. */
@@ -286,7 +287,7 @@ static mica_value positions_of(mica__lowering *l, const mica__onnx_node *node, c
   return mica_add(start, row);
 }
 
-/* Applies norms to heads, then rotary positions. */
+/* Applies the node's norms, if any, to the heads of q and k, then rotary positions if do_rotary is set. */
 static bool position_heads(mica__lowering *l, const mica__onnx_node *node, grouped *g) {
   mica_value norms[2] = {given(l, node, QUERY_NORM), given(l, node, KEY_NORM)};
   const double epsilon = mica__onnx_real(node, "qk_norm_epsilon", 1e-6);
@@ -332,8 +333,8 @@ static bool is_supported(mica__lowering *l, const mica__onnx_node *node) {
   return false;
 }
 
-/* Returns the bias of the scores, padded with 0 to all rows of the cache. Returns null if the node has no bias, and on
- * failure, with an error recorded. */
+/* Returns the bias of the scores, padded with 0 to g->total keys. Returns null if the node has no bias, and on failure,
+ * with an error recorded. */
 static mica_value bias_of(mica__lowering *l, const mica__onnx_node *node, const grouped *g) {
   mica_value bias = given(l, node, BIAS);
   if (!bias.graph) return bias;

@@ -13,7 +13,8 @@ enum { APART, INTERLEAVED, CONCATENATED }; /* how the gate and the linear part o
 
 /* One matrix (fc1, fc2 or fc3) of all experts. */
 typedef struct matrix {
-  /* (experts, n, columns) floating, or in the format `block`; null if the matrix is absent or exists only in q. */
+  /* (experts, n, columns) floating, or u8 (experts, n, bytes) in the format `block`; null if the matrix is absent or
+   * exists only in q. */
   mica_value w;
   mica_value bias;  /* (experts, n); null: none */
   mica__packed q;   /* the packed matrix of the file; q.bytes is null if the file holds floating-point numbers */
@@ -51,7 +52,8 @@ static bool take_settings(mica__lowering *l, const mica__onnx_node *node, mixtur
 }
 
 /* Chooses the k experts with the largest router logits for each row. Their routing weights come from `weights` (rows,
- * experts). If `weights` is null, they are the softmax of the logits. */
+ * experts). If `weights` is null, they are the softmax of the logits. With normalize_routing_weights, the k weights of
+ * a row are divided by their sum. */
 static bool take_routes(mica__lowering *l, const mica__onnx_node *node, mixture *m, mica_value weights) {
   mica_value x = x_of(l, node), logits = mica__lower_operand(l, node, 1);
   if (!x.graph || !logits.graph || !take_settings(l, node, m)) return false;
@@ -99,8 +101,9 @@ static bool check_matrix(mica__lowering *l, const mica__onnx_node *node, const m
   return false;
 }
 
-/* Converts the initialiser `name` to f16. Returns NULL if it is missing, if it does not have `count` elements, or if
- * the conversion would change an element or make it subnormal. */
+/* Converts the initialiser `name` to f16. Returns NULL if it is missing or cannot be read, if it does not have `count`
+ * elements, or if the conversion would change an element or make it subnormal. After a failed allocation, also records
+ * an error. */
 static const uint16_t *as_halves(mica__lowering *l, const char *name, int64_t count) {
   const mica__lower_value *found = mica__scope_find(l, name);
   mica__onnx_tensor tensor = {0};
@@ -128,8 +131,8 @@ static void write_block(mica_block type, uint16_t scale, const unsigned char *fr
 }
 
 /* Converts the packed weight to blocks without loss; null if that is impossible. A block has 32 elements, an f16 scale
- * and the zero point 8 (Q4_0) or 128 (Q8_0), so the node must have no zero points, scales that f16 holds exactly, and a
- * block size that is a multiple of 32. */
+ * and the zero point 8 (Q4_0) or 128 (Q8_0). So the weight must be a constant, the node must have no zero points, f16
+ * must hold the scales exactly, the block size must be a multiple of 32, and a row must consist of whole blocks. */
 static mica_value as_blocks(mica__lowering *l, const mica__onnx_node *node, const mica__packed *q, int32_t scale_at,
                             mica_block type) {
   const mica_value none = {0};
@@ -151,7 +154,8 @@ static mica_value as_blocks(mica__lowering *l, const mica__onnx_node *node, cons
 
 static const char *const weight_names[] = {"fc1_experts_weights", "fc2_experts_weights", "fc3_experts_weights"};
 
-/* Reads the packed matrix fc1, fc2 or fc3 of `columns` elements per row. Without a block size, a row has one scale. */
+/* Reads the packed matrix fc1, fc2 or fc3 (`which` 0, 1 or 2) of `columns` elements per row. Without a block size, a
+ * row has one scale. Returns false if an error was recorded, or if the lowering must restart (l->demands). */
 static bool take_packed(mica__lowering *l, const mica__onnx_node *node, const mixture *m, int32_t which,
                         int64_t columns, matrix *y) {
   static const char *const own_bits[] = {"fc1_expert_weight_bits", "fc2_expert_weight_bits", "fc3_expert_weight_bits"};
@@ -300,7 +304,7 @@ MICA__LOWER(mixture_of_experts) {
   return give_mixture(l, node, &m, all, third);
 }
 
-/* Rejects options that only other programs' kernels support. */
+/* Rejects weights that are quantised to other types than integers, or prepacked for another program's kernels. */
 static bool is_supported(mica__lowering *l, const mica__onnx_node *node) {
   int32_t more = 15;
   if (mica__lower_choice(l, node, "quant_type", "int fp4 nvfp4 fp8 wfp4afp8", 0)) {

@@ -3,7 +3,7 @@
 
 #include <mica/quant.h>
 
-/* Dequantises operand k with the scale and zero point of operands k + 1 and k + 2. */
+/* Dequantises operand k with the scale of operand k + 1 and the zero point of operand k + 2 (0 if absent). */
 static mica_value real_of(mica__lowering *l, const mica__onnx_node *node, int32_t k) {
   mica_value x = mica__lower_operand(l, node, k), scale = mica__lower_operand(l, node, k + 1);
   if (!x.graph || !scale.graph) return (mica_value){0};

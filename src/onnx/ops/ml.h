@@ -7,8 +7,9 @@
 /* Operand k as floats (N, F); a vector becomes one row. Null, with an error recorded, for other ranks. */
 mica_value mica__ml_rows(mica__lowering *l, const mica__onnx_node *node, int32_t k);
 
-/* Reads numbers from a list attribute, or from the tensor attribute that replaces it in newer versions. out->count is 0
- * if both are absent. The numbers live as long as the lowering. Returns false if an error was recorded. */
+/* Reads numbers from the attribute `list`, or from the tensor attribute `tensor` that replaces it in newer versions
+ * (NULL: none does). out->count is 0 if both are absent. The numbers live as long as the lowering. Returns false if an
+ * error was recorded. */
 bool mica__ml_reals(mica__lowering *l, const mica__onnx_node *node, const char *list, const char *tensor,
                     mica__reals *out);
 /* Make constants of this shape: mica__ml_constant converts `values` to `dtype`, mica__ml_integers makes i64. */
@@ -27,9 +28,9 @@ typedef enum mica__ml_post {
 mica__ml_post mica__ml_post_of(mica__lowering *l, const mica__onnx_node *node);
 mica_value mica__ml_transform(mica_value scores, mica__ml_post post);
 /* Makes scores (N, 2) of two classes from the score s (N, 1) of the second class. The first class gets -s, or 1 - s if
- * `share` is set, which means that s is a probability.
+ * `share` is set, which means that s is a probability. Only two transformations are applied:
  *
- * - MICA__ML_LOGISTIC: the result is the sigmoid of -s and of s.
+ * - MICA__ML_LOGISTIC: the result is the sigmoid of -s and of s, also if `share` is set.
  * - MICA__ML_PROBIT: the result is only the probit of s, (N, 1). */
 mica_value mica__ml_two(mica_value score, mica__ml_post post, bool share);
 
@@ -41,10 +42,11 @@ typedef struct mica__ml_classes {
 /* Reads labels from the attribute classlabels_strings or `numbers`. False, with an error recorded, if the node has both
  * or neither. */
 bool mica__ml_classes_of(mica__lowering *l, const mica__onnx_node *node, const char *numbers, mica__ml_classes *out);
-/* Stores result 0: the labels at indices (N), i64. */
+/* Stores result 0, (N): the label of each class index in `indices`, i64 (N). */
 void mica__ml_give_labels(mica__lowering *l, const mica__onnx_node *node, const mica__ml_classes *classes,
                           mica_value indices);
-/* Returns the index of the largest score. For a single score, returns 1 if it exceeds the threshold, else 0. */
+/* Returns the index of the largest score of each row, (N). For a single score per row, (N, 1), returns 1 if it exceeds
+ * the threshold, else 0. */
 mica_value mica__ml_best(mica_value scores, double threshold);
 
 #endif

@@ -1,4 +1,5 @@
-/* Operators before and after a model: choose, scale, fill and join columns. */
+/* Operators of ai.onnx.ml before and after a model: they choose, scale, normalise, binarise, fill, join and name
+ * columns. */
 #include "onnx/indices.h"
 #include "onnx/ops/family.h"
 #include "onnx/ops/ml.h"
@@ -101,7 +102,8 @@ MICA__LOWER(ml_extract) {
   return give(l, node, shape.rank == 1 ? mica_reshape(x, MICA_SHAPE(1, count)) : x);
 }
 
-/* Joins the operands' columns, each cut or padded with zeros to the width that the node gives. */
+/* Joins the columns of the operands. An operand is first cut or padded with zeros to its width in inputdimensions, if
+ * that list has one for it. */
 MICA__LOWER(ml_vectorizer) {
   mica__integers widths;
   mica__onnx_ints(node, "inputdimensions", &widths);

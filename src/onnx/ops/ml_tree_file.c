@@ -91,7 +91,9 @@ static bool set_feature(mica__lowering *l, const mica__onnx_node *node, int64_t 
 
 /* --- checks of the whole ensemble --- */
 
-/* Visits parents first (Kahn 1962) and finds the longest path to each node; false if there is a cycle. */
+/* Visits parents first (Kahn 1962) and finds the longest path to each node. parents[i] is the number of branches that
+ * lead to node i; it is counted down. Returns false, with an error recorded, if there is a cycle or a tree is too
+ * deep. */
 static bool find_depth(mica__lowering *l, const mica__onnx_node *node, int32_t *parents, mica__trees *t) {
   int32_t *order = mica__lower_room(l, (size_t)t->node_count + 1, sizeof *order), found = 0;
   int32_t *level = mica__lower_room(l, (size_t)t->node_count + 1, sizeof *level);
@@ -116,8 +118,8 @@ static bool find_depth(mica__lowering *l, const mica__onnx_node *node, int32_t *
   return false;
 }
 
-/* Finds the root of each tree, the only node without a parent. tree_of[i] is the tree of node i, in ascending order.
- * Returns false, with an error recorded, if a tree does not have exactly one root. */
+/* Finds the root of each tree, the only node with parents[i] == 0. tree_of[i] is the tree of node i, in ascending
+ * order. Returns false, with an error recorded, if a tree does not have exactly one root. */
 static bool find_roots(mica__lowering *l, const mica__onnx_node *node, const int64_t *tree_of, const int32_t *parents,
                        mica__trees *t) {
   t->roots = mica__lower_room(l, (size_t)t->node_count + 1, sizeof *t->roots);
@@ -340,8 +342,8 @@ static bool set_branch(mica__lowering *l, const mica__onnx_node *node, const lis
   return true;
 }
 
-/* Expands a node's set of members to a chain of IS nodes, whose last one leads to `no`. In the file a NaN ends the
- * set. */
+/* Expands a node's set of members to a chain of IS nodes. The last one leads to the node's `no` branch. In
+ * membership_values a NaN ends each set. */
 static bool read_members(mica__lowering *l, const mica__onnx_node *node, lists_5 *f, int32_t i, mica__trees *t) {
   mica__tree_node *at = &t->nodes[i];
   const int32_t no = at->no;

@@ -134,8 +134,9 @@ static int32_t target_below(const ensemble *e, const int32_t *target, int32_t ro
 }
 
 /* Sums the weights of the leaves by target, (N, targets). Gathers one weight per row and tree, and multiplies this
- * matrix (N, trees) by a matrix (trees, targets) of zeros and ones. This needs two conditions: no leaf has more than
- * one weight, and all weights of a tree are for the same target. If one of them does not hold, returns null. */
+ * matrix (N, trees) by a matrix (trees, targets) of zeros and ones. Returns null if this is impossible: a node has
+ * several weights, a tree has weights for several targets, or trees share nodes. With a single target, only the first
+ * of these matters. Also returns null after an error. */
 static mica_value sums_by_tree(const ensemble *e, mica_value leaves) {
   const mica__trees *t = &e->trees;
   int32_t *target = mica__lower_room(e->l, (size_t)t->node_count, sizeof *target);

@@ -24,7 +24,7 @@ typedef struct mica__tree_node {
   bool tracks_true; /* a NaN takes the `yes` branch */
 } mica__tree_node;
 
-/* A value that a leaf adds to a target. */
+/* The value of a leaf for a target. */
 typedef struct mica__tree_weight {
   int32_t node, target;
   double weight;

@@ -1,5 +1,6 @@
-/* Quantised operators. They become products and convolutions of dequantised values, which a session replaces by integer
- * kernels (mica/quant.h). If the kernels do not support a shape:
+/* Quantised operators. QuantizeLinear and its relatives become mica_quantize or elementwise operations. The others
+ * become products and convolutions of dequantised values, which a session replaces by integer kernels (mica/quant.h).
+ * If the kernels do not support a shape:
  *
  * - Matrices are multiplied in i32.
  * - Convolutions are computed in f32, which is exact while sums of products stay below 2^24. */

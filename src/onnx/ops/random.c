@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* The bits of the attribute `seed`; if it is absent, the runner's seed. */
+/* The attribute `seed`, converted to a double, as 64 bits; if it is absent, the runner's seed. */
 static uint64_t seed_of(const mica__lowering *l, const mica__onnx_node *node) {
   const Onnx__AttributeProto *attr = mica__onnx_attr(node, "seed");
   const double seed = mica__onnx_real(node, "seed", 0);

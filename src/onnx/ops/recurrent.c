@@ -107,8 +107,9 @@ static mica_value optional(mica__lowering *l, const mica__onnx_node *node, int32
   return mica__lower_has(l, node, k) ? mica__lower_operand(l, node, k) : (mica_value){0};
 }
 
-/* Lowers an operator of this form and stores its results. w and r are weights (directions, gates * hidden, inputs). If
- * `bytes` is set, x and the state h are rounded to 8 bits before products. */
+/* Lowers an operator of this form and stores its results. w (directions, gates * hidden, inputs) and r (directions,
+ * gates * hidden, hidden) are weights with the gates in ONNX's order. If `bytes` is set, x and the state h are rounded
+ * to 8 bits before products. */
 static mica_status lower_form(mica__lowering *l, const mica__onnx_node *node, const form *f, mica_value w, mica_value r,
                               bool bytes) {
   static const mica_rnn_direction directions[] = {MICA_RNN_DIRECTION_FORWARD, MICA_RNN_DIRECTION_REVERSE,
@@ -154,8 +155,8 @@ MICA__LOWER(recurrent) {
   return lower_form(l, node, f, w, r, false);
 }
 
-/* Dequantises operand k, integers (directions, inputs, gates hidden), to weights for lower_form. Operands k_scale and
- * k_scale + 1 are the scale and the zero point, one per direction or per column. */
+/* Dequantises operand k, integers (directions, inputs, gates * hidden), to weights for lower_form. Operand k_scale is
+ * the scale, and k_scale + 1 the zero point (absent: 0). Both are (directions) or (directions, gates * hidden). */
 static mica_value real_weights(mica__lowering *l, const mica__onnx_node *node, int32_t k, int32_t k_scale) {
   mica_value w = mica__lower_operand(l, node, k),
              parts[] = {mica__lower_operand(l, node, k_scale), optional(l, node, k_scale + 1)};

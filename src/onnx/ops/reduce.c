@@ -11,7 +11,7 @@ static const struct {
   reduce_fn *build;
   bool floating;   /* computed in floating point only */
   bool of_nothing; /* `build` also reduces axes without elements */
-  double nothing;  /* otherwise: the result over axes without elements */
+  double nothing;  /* if of_nothing is false: the result over axes without elements */
   bool identity;   /* the reduction of a single element is that element */
 } reductions[] = {{"ReduceSum", mica_sum, false, true, 0, true},
                   {"ReduceMean", mica_mean, true, true, 0, true},

@@ -1,4 +1,5 @@
-/* Operators whose result shapes depend on elements: the host computes indices, the device gathers. */
+/* Operators whose result shapes depend on elements. The host computes indices. For some operators they are the result;
+ * for others the device gathers elements by them. */
 #include "base/element.h"
 #include "onnx/flow/host.h"
 #include "onnx/ops/family.h"
@@ -66,7 +67,7 @@ MICA__LOWER(compress) {
 
 /* --- distinct slices --- */
 
-/* A tensor of shape (outer, count, inner), seen as `count` slices of outer * inner elements. */
+/* An array of doubles (outer, count, inner), seen as `count` slices of outer * inner doubles. */
 typedef struct slices {
   const double *values;
   int64_t outer, count, inner;

@@ -1,5 +1,5 @@
-/* Fourier transforms as products with a matrix of cosines and sines; the cost is n m for n elements and m
- * frequencies. */
+/* Window functions, Fourier transforms and mel filter banks. A transform is a product with a matrix of cosines and
+ * sines; its cost is n m for n elements and m frequencies. */
 #include "onnx/ops/family.h"
 
 #include <math.h>

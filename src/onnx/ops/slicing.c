@@ -1,4 +1,4 @@
-/* Slices, splits, padding, triangular parts. */
+/* Slices, splits, padding, crops, triangular parts, reversed sequences. */
 #include "onnx/ops/family.h"
 
 #include <string.h>

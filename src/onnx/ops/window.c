@@ -5,7 +5,8 @@
 #include <string.h>
 
 /* Reads a list of one number per axis; `standard` if the attribute is absent. False, with an error recorded, if the
- * list has another length, or a number is below `least` or above 2^31 - 1. */
+ * list has another length, if a number is below `least` or above 2^31 - 1, or if the attribute is absent and `standard`
+ * is below `least`. */
 static bool per_axis(mica__lowering *l, const mica__onnx_node *node, const char *name, int32_t rank, int64_t least,
                      int64_t standard, int64_t *out) {
   mica__integers list;
@@ -123,8 +124,9 @@ MICA__LOWER(conv) {
   return give(l, node, mica_conv(x, filter, bias_of(l, node), &config));
 }
 
-/* Computes the pads that output_shape or auto_pad asks for. With them, the result has the extent stride * (n - 1) +
- * output_padding + (size - 1) * dilation + 1 - pads, where n is the extent of x and size that of the filter. */
+/* Reads output_padding, and computes the pads that output_shape or auto_pad asks for. With them, the result has the
+ * extent stride * (n - 1) + output_padding + (size - 1) * dilation + 1 - pads, where n is the extent of x and size that
+ * of the filter. Returns false, with an error recorded, if a list is invalid. */
 static bool transposed_pads(mica__lowering *l, const mica__onnx_node *node, const mica__spatial_window *w,
                             mica_conv_config *config) {
   mica__integers wanted;

@@ -17,7 +17,8 @@
 /* A weight needs at least this many bytes to go into the second file. Smaller ones stay in the model. They include the
  * operands of Reshape and similar operators, so that all shapes are known without the second file. */
 #define LEAST_OUTSIDE 1024
-/* The number of names for the second file. A killed write leaves one of them taken until the next write ends. */
+/* The number of names for the second file. A killed write may leave a file with one of them; the next write that needs
+ * a second file removes it. */
 #define NAMES 9
 
 static char *text_of(const char *text) { return (char *)(uintptr_t)text; }

@@ -1,4 +1,4 @@
-/* Gathers and scatters elements and rows by index. */
+/* Gathers and scatters elements and rows by index, and finds the top k. */
 #include "onnx/write/writer.h"
 
 #include "base/element.h"
@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-/* True if a `where` sets some of the indices to the extent, one past the last row. Mica gathers 0 for such an index. */
+/* True if the indices come from a `where` whose third operand is the extent, one past the last row. Mica gathers 0 for
+ * such an index. */
 static bool has_none(mica__onnx_writer *w, int32_t indices, int64_t extent) {
   const mica__node *choice = mica__graph_node(w->graph, mica__write_passed(w->graph, indices));
   if (strcmp(choice->op->name, "where") != 0) return false;
@@ -19,7 +20,8 @@ static bool has_none(mica__onnx_writer *w, int32_t indices, int64_t extent) {
          mica__element_get(node->type.dtype, known, 0) == (double)extent;
 }
 
-/* Appends a row of zeros to x, because indices past the last row are invalid in ONNX. */
+/* Appends a row of zeros to x, because indices past the last row are invalid in ONNX. Returns x unchanged if another
+ * extent of it is open. */
 static const char *with_none(mica__onnx_writer *w, const char *x, mica__type type, int64_t axis) {
   type.shape.dim[axis] = 1;
   int64_t count = 0;

@@ -1,5 +1,5 @@
-/* Writes views and joins, and the shapes that they need. An extent that is known only when the model runs is called
- * open here. */
+/* Writes views, joins, padding and products of extents, and the shapes that they need. An extent that is known only
+ * when the model runs is called open here. */
 #include "onnx/write/writer.h"
 
 #include <string.h>
@@ -95,8 +95,9 @@ MICA__WRITE(transpose) {
 
 /* --- windows --- */
 
-/* Returns the end of a slice: one step past its last element. If that index is below 0, which ONNX would count from the
- * back, or if `count` is open, returns the largest integer (for a negative step, the smallest). */
+/* Returns the end of a slice: one step past its last element. ONNX counts a negative index from the back. So if start
+ * and end have different signs, or if `count` is open, returns the largest integer (for a negative step, the smallest),
+ * which stands for the end of the axis. */
 static int64_t end_of(int64_t start, int64_t step, int64_t count) {
   const int64_t far = step > 0 ? INT64_MAX : INT64_MIN;
   if (count == MICA_DYNAMIC) return far;

@@ -1,5 +1,6 @@
 /* Writes norms that builders have marked (mica__mark in ir/graph.h). Operands of a mark: x, scale, bias, mean,
- * variance; its first number is epsilon. */
+ * variance; a norm has only the first ones, and an id of 0 is an absent operand. The first number is epsilon, except
+ * for local_response_norm. */
 #include "onnx/write/writer.h"
 
 #include "base/element.h"
@@ -7,7 +8,7 @@
 enum { X, SCALE, BIAS, MEAN, VARIANCE };
 
 /* Returns operand k of the mark, cast to x's dtype. If the operand is absent, returns a tensor of the shape `like`
- * whose elements are all `standard`. */
+ * whose elements are all `standard`, 0 or 1; NULL if `like` is open. */
 static const char *numbers_of(mica__onnx_writer *w, const mica__node *node, int32_t k, mica_shape like,
                               double standard) {
   const int32_t *in = node->mark->inputs;

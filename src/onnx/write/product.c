@@ -1,4 +1,4 @@
-/* Matrix products and convolutions. */
+/* Writes matrix products, determinants and convolutions. */
 #include "onnx/write/writer.h"
 
 #include <string.h>
@@ -39,7 +39,7 @@ static int32_t transpose_of(const mica__onnx_writer *w, int32_t id) {
              : 0;
 }
 
-/* Operands: matrices a and b, c; numbers: alpha and beta. */
+/* Operands: a, b and c; numbers: alpha and beta. Gemm takes matrices only, so returns false if a or b is none. */
 MICA__WRITE_MARK(gemm) {
   const int32_t *in = node->mark->inputs, a = transpose_of(w, in[0]), b = transpose_of(w, in[1]);
   for (int k = 0; k < 2; k++)

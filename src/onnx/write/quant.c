@@ -1,5 +1,6 @@
 /* Writes quantised values as pairs of QuantizeLinear and DequantizeLinear, from marks of builders (mica__mark in
- * ir/graph.h). Operands of a mark: x, scale, zero if any; its numbers: the axis, the size of blocks, the range. */
+ * ir/graph.h). Operands of a mark: x, scale, zero if any. Its numbers: the axis, the size of blocks (0: none), the
+ * lowest and the highest quantised value. */
 #include "onnx/write/writer.h"
 
 #include "base/element.h"

@@ -1,4 +1,4 @@
-/* Writes reductions, cumulative sums, and softmax. */
+/* Writes reductions, argmax and argmin, cumulative sums, and softmax. */
 #include "onnx/write/writer.h"
 
 #include <stdio.h>

@@ -71,7 +71,8 @@ static const char *positions(const attention *a, mica__attention_operand operand
       w, "Range", NULL, MICA__OPERANDS(mica__write_scalar(w, MICA_I64, 0), count, mica__write_scalar(w, MICA_I64, 1)));
 }
 
-/* Converts i32 numbers, one or one per sequence, to i64 that broadcasts with (B, H, Tq, Tk). */
+/* Converts an i32 scalar, or one i32 per sequence, to i64 of the shape (1 or B, 1, 1, 1), which broadcasts with scores
+ * (B, H, Tq, Tk). */
 static const char *beside_scores(const attention *a, int32_t id) {
   mica__onnx_writer *w = a->w;
   const int64_t to[] = {-1, 1, 1, 1};
@@ -115,7 +116,7 @@ static const char *scores_of(const attention *a) {
   return binary(w, "Mul", bent, mica__write_scalar(w, a->dtype, cap));
 }
 
-/* Writes the scores, with -infinity for hidden keys. */
+/* Returns the scores plus an added mask, with -infinity for hidden keys. */
 static const char *masked(const attention *a, const char *scores) {
   mica__onnx_writer *w = a->w;
   const int32_t mask = operand_of(a, MICA__ATTENTION_OF_MASK);

@@ -1,5 +1,5 @@
-/* Writes constants and weights. Writes Identity for an output that equals its operand. If only a second or later result
- * of a node is needed, marks the node as needed. */
+/* Writes constants, weights and filled values. Writes Identity for an output that equals its operand. If only a second
+ * or later result of a node is needed, marks the node as needed. */
 #include "onnx/write/writer.h"
 
 static void write_elements(mica__onnx_writer *w, int32_t id, const mica__node *node) {

@@ -53,8 +53,8 @@ MICA__WRITE(max_pool) {
 
 /* --- sums of windows --- */
 
-/* The inputs of a resample node that hold its table for rows and its table for columns. A node that resamples one axis
- * has no table for columns. */
+/* The inputs of a resample node that hold its table for rows and its table for columns; the next input holds the
+ * weights of the table's elements. A node that resamples one axis has no table for columns. */
 enum { ROWS = 1, COLUMNS = 3 };
 static const mica__node *table_of(const mica__onnx_writer *w, const mica__node *node, int32_t input) {
   return node->input_count > input ? mica__graph_node(w->graph, node->inputs[input]) : NULL;

@@ -53,8 +53,8 @@ static const struct {
 #undef MARK
 };
 
-/* Writes the operation that the node's mark names, such as "mean", instead of the node's op; false if it has no
- * mark, or if this operator set of ONNX does not have that operation. */
+/* Writes the operation that the node's mark names, such as "mean", instead of the node's op. False if the node has no
+ * mark, or if ONNX or this operator set of it cannot express that operation. */
 static bool write_marked(mica__onnx_writer *w, int32_t id, const mica__node *node) {
   for (size_t i = 0; node->mark && i < sizeof mark_rows / sizeof *mark_rows; i++)
     if (!strcmp(mark_rows[i].mark, node->mark->name))
@@ -62,7 +62,8 @@ static bool write_marked(mica__onnx_writer *w, int32_t id, const mica__node *nod
   return false;
 }
 
-/* Writes an op as an operator with the same operands. Returns false if rows.def names no such operator. */
+/* Writes an op as an operator with the same operands. Returns false if rows.def names no such operator. Records an
+ * error if the operator is newer than the model's operator set. */
 static bool write_same(mica__onnx_writer *w, int32_t id, const mica__node *node) {
   const char *inputs[4];
   size_t i = 0;

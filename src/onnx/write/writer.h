@@ -88,7 +88,7 @@ void mica__write_texts(mica__onnx_writer *w, const char *name, const char *const
 
 /* --- initialisers --- */
 
-/* Adds an initialiser under its own name; the elements are not copied. */
+/* Adds an initialiser with this name; the elements are not copied. */
 void mica__write_elements(mica__onnx_writer *w, const char *name, mica_dtype dtype, mica_shape shape, const void *data);
 /* Does the same as mica__write_elements, but under a new name, made from `text`. Returns the name. */
 const char *mica__write_tensor(mica__onnx_writer *w, const char *text, mica_dtype dtype, mica_shape shape,
