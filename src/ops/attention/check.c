@@ -1,5 +1,6 @@
 /* The checks of attention and its gradients: all kinds of masks, heads and sizes, for the kernels of CPUs and of GPUs.
- * The gradients take the y and logsum of the reference, rounded. */
+ * The gradients take the y and logsum of the reference, rounded. Also the trial of a variant before its first
+ * launch. */
 #include "base/element.h"
 #include "base/error.h"
 #include "ops/attention/attention.h"

@@ -140,7 +140,7 @@ static mica_status no_room(const mica__kernel_desc *desc) {
   return mica__fail(MICA_E_UNSUPPORTED, "%s: the heads are too large for the kernel or for local memory", desc->name);
 }
 
-/* For at most this many queries the row kernel runs, because they would leave most lanes of a tile empty. */
+/* The row kernel runs for at most this many queries, because so few would leave most lanes of a tile empty. */
 #define MOST_ROWS 3
 
 /* The number of work-items for each head. A work-item takes up to TILES tiles, but fewer if otherwise a core would get

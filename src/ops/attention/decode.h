@@ -29,14 +29,16 @@ typedef struct mica__decode {
 } mica__decode;
 
 /* Returns the heads' sums, (B, 1, H, D), and sets k_cache, v_cache and their scales to their new values. A query sees
- * its own position and the cached positions before it, within its window. The op has no gradient. */
+ * its own position, if its row is stored, and the cached positions before it, within its window. The op has no
+ * gradient. */
 mica_value mica__attention_decode(mica__decode *decode);
 
 /* The largest D. */
 #define MICA__DECODE_MOST_SIZE 512
 
 /* The features of a head that share a scale in an i8 cache: 32, or all D if D is not a multiple of 32. A feature x is
- * stored as round(x / scale); the scale is the f16 nearest to the largest |x| / 127. */
+ * stored as round(x / scale), limited to -127 to 127; the scale is the f16 nearest to the largest |x| / 127, at most
+ * 65504. */
 #define MICA__DECODE_BLOCK 32
 int64_t mica__decode_block(int64_t d);
 

@@ -1,4 +1,4 @@
-/* Attention by tiles in local memory (cl/attention/gpu/forward.cl, cl/attention/gpu/grad.cl). */
+/* Attention and its gradients by tiles in local memory (cl/attention/gpu/forward.cl, cl/attention/gpu/grad.cl). */
 #include "ops/attention/attention.h"
 
 #include "base/error.h"

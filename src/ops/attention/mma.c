@@ -96,9 +96,9 @@ static bool fits(const tile *t, int64_t elements, const mica_device_info *device
          t->threads <= device->max_group && (uint64_t)elements * sizeof(uint16_t) <= device->local_bytes;
 }
 
-/* Returns true if the tile fits local memory, and if its head and columns are of a size for which compilers found
- * enough registers, with any mask and dropout. Sizes are smaller for Intel's units, whose threads have few
- * registers. */
+/* Returns true if the tile fits the device's limits (`fits`), and if its head and columns are of a size for which
+ * compilers found enough registers, with any mask and dropout. Sizes are smaller for Intel's units, whose threads have
+ * few registers. Emulations need no such limit. */
 static bool has_room(const int32_t *values, const mica_device_info *device) {
   const tile t = tile_of(&mica__attention_mma_kernel, values);
   const int64_t wide = t.head > t.columns ? t.head : t.columns,

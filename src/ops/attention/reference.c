@@ -101,7 +101,8 @@ static double kept(const problem *p, const row *r, int64_t j) {
   return ldexp((double)(words[element % 4] >> 8), -24) < (double)(float)(1 - rate) ? 1 / (1 - rate) : 0;
 }
 
-/* The sum of the absolute values of a score's terms, as an exponent of 2 (that is, divided by log 2). */
+/* The sum of the absolute values of a score's terms, plus the soft cap, as an exponent of 2 (that is, divided by log
+ * 2). */
 static double score_magnitude(const problem *p, const row *r, int64_t j) {
   const double *k = key_at(p, r, j);
   double sum = 0;

@@ -74,7 +74,7 @@ typedef struct mica__ragged {
   int32_t height, width; /* of the picture, if the rows are boxes in it; 0: they are not boxes */
 } mica__ragged;
 /* Makes y (N, T, ...): the first T rows of each sample. If a sample has fewer rows, the rest of its T rows is filled
- * with `pad`, or with 0 if y is floating. */
+ * with `pad`, or with 0 if y is floating. Rows that are boxes move with the picture. */
 MICA__SHARED mica_status mica__ragged_launch(mica_queue *queue, const struct mica__variant *variant,
                                              const mica__augment *augment, const mica__ragged *ragged, mica_tensor *y);
 

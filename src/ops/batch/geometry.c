@@ -12,7 +12,8 @@ static void draw_words(const mica__augment *a, uint32_t position, uint32_t use, 
 static int64_t below(uint32_t word, int64_t n) { return (int64_t)((uint64_t)word * (uint64_t)n >> 32); }
 static double signed_unit(uint32_t word) { return ldexp((double)(word >> 8), -23) - 1; }
 
-/* Returns the start of a window of w elements in W: a random one, or the one that centres a window larger than W. */
+/* Returns the start of a window of w elements in W: a random one if w < W, else the one that centres the W elements in
+ * the window. */
 static int64_t window_at(uint32_t word, int64_t W, int64_t w) {
   return W > w ? below(word, W - w + 1) : -((w - W) / 2);
 }

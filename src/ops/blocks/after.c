@@ -1,5 +1,5 @@
-/* Products of few rows with weights in blocks, followed by a norm and an addition, in one launch on CPUs: the second
- * norms of Gemma's layers (cl/blocks/cpu/after.cl). */
+/* Products of few rows with weights in blocks, followed by a norm and an addition, in one launch on CPUs
+ * (cl/blocks/cpu/after.cl). Gemma's layers do this: they normalise the result of a product before they add it. */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ir/pattern.h"
@@ -149,8 +149,8 @@ static mica_status launch_apart(const mica__exec *exec, const sizes *s, mica_ten
   return mica__queue_submit(exec->queue, &launch);
 }
 
-/* Computes product, norm and addition in one launch. If counters is NULL, one work-group computes all columns of its
- * rows. */
+/* Computes product, norm and addition in one launch. If counters is NULL (a recording can get none), one work-group
+ * computes all columns of its rows. */
 static mica_status launch_whole(const mica__exec *exec, const sizes *s, const mica_tensor *work,
                                 mica_buffer *counters) {
   const mica__block_after_attrs *attrs = exec->attrs;

@@ -39,8 +39,8 @@ void mica__block_values(mica_block type, const uint8_t *block, float *x);
  * half of the scale of such a block. */
 extern const int8_t mica__block_fours[16];
 
-/* Packs `numbers`, the stored number of each element, into a block whose bytes are all 0 so far. Scales are not
- * written. */
+/* Packs `numbers`, the stored number of each element, into a block. The bits of numbers in the block must be 0 before.
+ * Scales stay as they are. */
 void mica__block_pack(const mica__block_layout *layout, const uint8_t *numbers, uint8_t *block);
 
 /* --- in graphs --- */
@@ -58,7 +58,7 @@ extern const char *const mica__block_names[];
   X(S, DTYPE, to, MICA_F32, "the result's dtype")
 MICA__ATTR_STRUCT(unblock, MICA__UNBLOCK_ATTRS);
 
-/* Ops that convert blocks to floats:
+/* Ops that convert blocks to floats of the dtype `to`:
  *
  * - unblock (blocks): all rows
  * - block_rows (blocks, ids): the rows that ids name, zeros for invalid ids */
@@ -76,9 +76,9 @@ extern const mica__op mica__op_block_chain;
 /* A product of few rows, a norm and an addition in one launch on CPUs; made only by fusion (after.c). */
 extern const mica__op mica__op_block_after;
 
-/* The kernels for few rows compute products of at most this many rows. With more rows, a product of matrices costs
- * less, because it converts a weight to a float once for many rows. 16 rows by 8192 x 4096 in Q4_1 take 8 ms of CPU
- * time on a Zen 4, 16 ms as a product of matrices. A decoder has up to 16 slots. */
+/* The kernels for few rows compute products of at most this many rows. A product of matrices converts a weight to a
+ * float once for many rows, so it costs less if there are many rows, but more up to this number: 16 rows by 8192 x 4096
+ * in Q4_1 take 8 ms of CPU time on a Zen 4, 16 ms as a product of matrices. */
 #define MICA__BLOCK_MOST_ROWS 16
 
 /* --- norms --- */
@@ -170,8 +170,8 @@ double mica__block_dot(mica_block type, const double *blocks, const double *x, i
 
 /* Three products of the same x in one op (projections.c). */
 extern const mica__op mica__op_block_projections;
-/* If all three values are products of the same rows with weights in blocks (biases and reshapes may follow),
- * replaces them by results of one mica__op_block_projections. Otherwise leaves all three as they are. */
+/* If all three values are products of the same rows (m, k) with weights in blocks, followed at most by additions and
+ * reshapes, replaces them by results of one mica__op_block_projections. Otherwise leaves all three as they are. */
 void mica__block_join(mica_value *const values[MICA__BLOCK_PARTS]);
 
 /* Returns true if node `id` is an f32 matmul with a transposed matrix in blocks. Then sets *x and *blocks to the nodes

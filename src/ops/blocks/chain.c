@@ -1,5 +1,5 @@
-/* The second half of a layer of few rows in one launch: the product that ends its attention, a gated layer and its
- * second product. All weights are in blocks of one type (cl/blocks/cpu/chain.cl). */
+/* The second half of a layer of few rows in one launch: the product that ends its attention (optional), a gated layer
+ * and its second product. All weights are in blocks of one type (cl/blocks/cpu/chain.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ir/pattern.h"
@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* block_chain (x, gate, up, down): (act(n(h) gate^T) * (n(h) up^T)) down^T + bias + h, where n is a norm, and h = x or,
- * with `out`, h = x out^T + out_bias + out_addend. h is added at the end only with `residual`. */
+/* block_chain (x, gate, up, down): (act(n(h) gate^T) * (n(h) up^T)) down^T + bias + h, where n is a norm or nothing,
+ * and h = x or, with `out`, h = x out^T + out_bias + out_addend. h is added at the end only with `residual`. */
 enum { X, GATE, UP, DOWN, OPERANDS };
 
 #define BLOCK_CHAIN_ATTRS(X, S)                                                                                        \
@@ -382,8 +382,8 @@ static bool runs_together(const mica_device_info *device) {
   return (mica__kernel_class(device) & MICA__ON_CPU) && mica__usable_cores() >= device->compute_units;
 }
 
-/* Finds out if the last product adds h; with one row h may appear as its bias. Returns false if the product adds
- * anything besides h and a bias. */
+/* Finds out if the last product adds h; with one row h may appear as its bias, and *bias then becomes 0. Returns false
+ * if the product adds anything besides h and a bias. */
 static bool take_residual(const mica_graph *graph, const mica__node *down, const mica__block_product_attrs *product,
                           int32_t h, int64_t *bias, bool *residual) {
   const bool as_bias = *bias && mica__block_before_shapes(graph, down->inputs[*bias]) == h;

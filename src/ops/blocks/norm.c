@@ -87,8 +87,8 @@ static bool is_vector(const mica_graph *graph, int32_t id, int64_t count) {
   return type->dtype == MICA_F32 && type->shape.rank == 1 && type->shape.dim[0] == count;
 }
 
-/* Returns true if node `id` is `op` (an addition or a multiplication) of a value and an f32 vector with one element per
- * element of the value's rows. Then sets *value and *vector. */
+/* Returns true if node `id` is `op` (an addition or a multiplication) of a value and an f32 vector. The vector has one
+ * element per column of the result; the value must not be such a vector itself. Then sets *value and *vector. */
 static bool find_vector(const mica_graph *graph, int32_t id, const mica__op *op, int32_t *value, int32_t *vector) {
   int32_t in[4];
   if (!mica__pattern_op(graph, id, op, in)) return false;

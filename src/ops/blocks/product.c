@@ -1,5 +1,5 @@
-/* Products of x with weights that are stored in quantised blocks: by cl/blocks/row.clh if x has few rows, else by
- * ops/blocks/matrix.c. */
+/* Products of x with weights that are stored in quantised blocks: by cl/blocks/row.clh if x has few rows and blocks run
+ * along k, else by ops/blocks/matrix.c. */
 #include "base/error.h"
 #include "ir/pattern.h"
 #include "ops/blocks/blocks.h"

@@ -10,8 +10,8 @@
 
 #include <stdlib.h>
 
-/* block_projections (x, w0, w1, w2): x (m, k) f32, w_i (n_i, bytes of k) U8 -> x w_i transposed, (m, n_i). The operands
- * of a norm may follow; x is then (.., k) with m rows. */
+/* block_projections (x, w0, w1, w2): x (m, k) f32, w_i (n_i, bytes of k) U8 -> x w_i^T (m, n_i). The operands of a norm
+ * may follow; x is then (.., k) with m rows. */
 enum { X, W, COUNT = MICA__BLOCK_PARTS, OPERANDS = W + COUNT };
 
 #define BLOCK_PROJECTIONS_ATTRS(X, S)                                                                                  \

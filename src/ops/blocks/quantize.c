@@ -1,6 +1,6 @@
 /* Converts floats to blocks. The importance of an element is the weight of its squared error. Without importance, types
- * of 32 elements follow GGUF's formulas. In all other cases the scales of least weighted squared error are searched
- * for. */
+ * of 32 elements follow GGUF's formulas. In all other cases several scales are tried, and those with the least weighted
+ * squared error are taken. */
 #include "base/element.h"
 #include "base/error.h"
 #include "cl/blocks/fields.clh"
@@ -123,10 +123,12 @@ static bool powers(const work *w) {
 /* --- the search --- */
 
 #define TRIALS                                                                                                         \
-  10 /* scales tried on each side of the plain one, which maps the largest element to the largest number;
-                   * from one scale to the next, the number to which it is mapped changes by 0.1 */
+  10 /* scales tried on each side of the plain one, which maps the element of largest magnitude (with a minimum: the
+      * largest element) to the number of largest magnitude; from one scale to the next, that number changes by
+      * 0.1 */
 
-/* Returns the scale with the least weighted squared error in x = scale * q for elements first .. first + n - 1. */
+/* Returns the scale with the least weighted squared error in x = scale * q, of those tried, for elements first .. first
+ * + n - 1; 0 if all are 0. */
 static float symmetric_scale(const work *w, int first, int n) {
   float most = 0, best = 0;
   double gain = 0;

@@ -161,7 +161,7 @@ static mica_status launch_block_rows(const mica__exec *exec) { return launch_row
 /* --- the checks --- */
 
 /* If the result is f32, fills the table with random bytes, so that any value of any field may occur, including
- * scales that are not finite. f16 and bf16 do not hold all such elements, so they take blocks with small scales. */
+ * scales that are not finite. In f16 such elements would overflow, so f16 and bf16 take blocks with small scales. */
 static void fill_table(mica__check *check, const mica__launch_case *c, int32_t input, double *values, int64_t count) {
   const mica__unblock_attrs *attrs = c->attrs;
   (void)input;

@@ -1,5 +1,5 @@
 /* Non-maximum suppression. Operands: boxes (.., n, 4), scores (.., n) and perhaps classes (.., n). Results: KEPT, the
- * indices of kept boxes from the highest score to the lowest, then -1; and COUNT, their number. */
+ * indices of kept boxes from the highest score to the lowest, then -1; and COUNT, the number of kept boxes. */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/common/build.h"

@@ -1,6 +1,6 @@
-/* Sums a bucket of f32 tensors over all ranks. The result is one row of numbers, in which each operand begins at a
- * multiple of 64 bytes. The operands lie in the host's memory at the same distances, so a bucket is sent without first
- * being copied together. */
+/* Sums a bucket of f32 tensors over all ranks, and (at the end) sums single values for layers that are divided among
+ * ranks. The result for a bucket is one row of numbers, in which each operand begins at a multiple of 64 bytes. The
+ * operands lie in the host's memory at the same distances, so a bucket is sent without first being copied together. */
 #include "base/error.h"
 #include "ops/collective/channels.h"
 #include "ops/collective/collective.h"
@@ -146,8 +146,8 @@ mica_value mica_all_reduce(mica_value x, mica_communicator *communicator, int32_
 
 /* --- layers that are divided among ranks --- */
 
-/* Infers the type of the sum of one value, whose extents may be open. This op is for activations of the network.
- * Weights and gradients, whose extents are known, are summed by all_reduce. */
+/* Infers the type of the sum of one value, whose extents may be open. This op is for activations and their gradients.
+ * The gradients of weights, whose extents are known, are summed by all_reduce. */
 static mica_status infer_sum(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
   const mica__all_reduce_attrs *how = attrs;

@@ -4,8 +4,8 @@
 
 #include <mica/dist.h>
 
-/* The first channel of each use. A use has the channels from its own row to the next row. If a use needs more
- * channels for a larger network, its code checks that there are enough. */
+/* The first channel of each use. A use has the channels from its own row to the next row, except those just below
+ * SHARD_NORMS (see there). If a use needs more channels for a larger network, its code checks that there are enough. */
 enum {
   MICA__CHANNEL_PROGRAM = 0,                             /* mica_all_reduce, and layers that are divided among ranks */
   MICA__CHANNEL_NORMS = MICA_CHANNELS / 8,               /* two for each batch norm of a network */

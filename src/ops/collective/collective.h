@@ -12,12 +12,13 @@ void mica__all_reduce(const mica_value *x, int32_t count, const mica_communicato
                       mica_compression compression, mica_value *sums);
 
 /* Sums `count` f32 values over all ranks. Only rank `root` receives the sums, and there the function returns null. On
- * all other ranks it returns a scalar, which the graph must use, because a node that nothing uses does not run. */
+ * all other ranks it returns a value of shape (1), which the graph must use, because a node that nothing uses does not
+ * run. */
 mica_value mica__reduce_to(const mica_value *x, int32_t count, const mica_communicator *communicator, int32_t channel,
                            int32_t root, mica_value *sums);
 /* Sends the values x of rank `root` to all other ranks.
  *
- * - On the root, returns a scalar, which the graph must use, because a node that nothing uses does not run.
+ * - On the root, returns a value of shape (1), which the graph must use, because a node that nothing uses does not run.
  * - On other ranks, returns null, and x gives only the shapes. The node's operand is `when`, any value that each run
  *   computes. */
 mica_value mica__broadcast_of(const mica_value *x, int32_t count, mica_value when,

@@ -16,8 +16,8 @@ MICA__ATTR_STRUCT(transpose, MICA__TRANSPOSE_ATTRS);
 /* Returns the attributes of a value's node, as its op's struct; valid as long as the graph is. */
 const void *mica__attrs_of(mica_value value);
 
-/* Sets bit k for each named axis k of x, or all bits if `axes` is empty. Returns false, with the error recorded, in
- * these cases: x lacks an axis, an axis is named twice, or the count is invalid. */
+/* Sets bit k for each named axis k of x, or all bits if `axes` is empty. Returns false for a null x, and, with the
+ * error recorded, if x lacks an axis, if an axis is named twice, or if the count is invalid. */
 bool mica__builder_axes(const char *op, mica_value x, mica_axes axes, uint32_t *set);
 /* Like mica__builder_axes, but for axes of a tensor of this rank that is made from x. Sets no bits if axes are
  * empty. */
@@ -53,7 +53,7 @@ mica_value mica__insert_axis(mica_value value, int32_t axis);
  * behind, all equal to `value`. */
 mica_value mica__pad_axis(mica_value x, int32_t axis, int64_t before, int64_t after, double value);
 
-/* Returns the number of elements of x along the axes, as a scalar of x's dtype; a constant if the shape is known. */
+/* Returns the number of elements of x along the axes, as a scalar of x's dtype. The shape may be open. */
 mica_value mica__count_along(mica_value x, mica_axes axes);
 
 #define MICA__CAST_ATTRS(X, S)                                                                                         \
@@ -66,13 +66,13 @@ MICA__ATTR_STRUCT(cast, MICA__CAST_ATTRS);
 mica_value mica__number(mica_value like, double number);
 
 /* mica__widen casts f16 and bf16 to f32, so that no intermediate is rounded to 16 bits, and returns values of other
- * dtypes as they are. If mica__stream made the value, it returns the value before that cast. mica__narrow casts a
- * result back to x's dtype. */
+ * dtypes as they are. If mica__stream made the value, and the value is not a checkpoint, mica__widen returns the value
+ * before that cast. mica__narrow casts a result back to x's dtype. */
 mica_value mica__widen(mica_value x);
 mica_value mica__narrow(mica_value value, mica_value x);
 /* Casts `value` to x's dtype, like mica__narrow. Only the result may be used afterwards, not `value`. mica__widen of
- * the result returns `value` itself, which was not rounded. Users may differentiate with respect to the result;
- * gradients of `value` count as gradients of the result (mica__op.is_stream). */
+ * the result returns `value` itself, which was not rounded, unless the result is a checkpoint. Users may differentiate
+ * with respect to the result; gradients of `value` count as gradients of the result (mica__op.is_stream). */
 mica_value mica__stream(mica_value value, mica_value x);
 
 /* A tensor seen as (outer, n, inner), where n is one of its axes. */

@@ -7,8 +7,8 @@
 
 #include <mica/tensor.h>
 
-/* MICA_E_INVALID unless the tensor exists, belongs to the queue's engine and is contiguous; the message names op and
- * operand. */
+/* MICA_E_INVALID if the queue or the tensor is NULL, if the tensor belongs to another engine than the queue's, or if it
+ * is not contiguous. The message names op and operand. */
 mica_status mica__operand_check(const mica_queue *queue, const char *op, const char *name, const mica_tensor *tensor);
 /* Does the same as mica__operand_check for a tensor that need not be contiguous. */
 mica_status mica__operand_check_strided(const mica_queue *queue, const char *op, const char *name,

@@ -1,5 +1,5 @@
-/* A convolution with filters of one element, without stride or padding, is a matrix product for each image: Y (K, HW) =
- * W (K, C) X (C, HW), and backward X = W^T Y. The implementations of matrix products compute it. */
+/* A convolution with filters of one element, without stride, padding or groups, is a matrix product for each image: Y
+ * (K, HW) = W (K, C) X (C, HW), and backward data X = W^T Y. The implementations of matrix products compute it. */
 #include "base/error.h"
 #include "ops/conv/conv.h"
 #include "ops/matmul/gemm.h"
@@ -43,9 +43,9 @@ static mica__gemm product(const mica__conv *conv) {
 #define FEWEST_COLUMNS_CPU 128
 #define FEWEST_COLUMNS_GPU 256
 
-/* True if tensor cores can compute the convolution but not the product. For 16-bit types, tensor cores need rows that
- * are multiples of 16 bytes. A convolution makes such rows by copying its operands with channels last; a product does
- * not copy. */
+/* True if the kernel for tensor cores accepts the convolution but not the product. For 16-bit types, for example, it
+ * needs rows that are multiples of 16 bytes. A convolution makes such rows by copying its operands with channels last;
+ * a product does not copy. */
 static bool wants_convolution(const mica__task *task) {
   const mica__gemm gemm = product(task->problem);
   const mica__task as_product = {.problem = &gemm, .device = task->device};

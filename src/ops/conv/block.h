@@ -1,7 +1,7 @@
 /* ops/conv/block.h: helpers for blocks, that is, several layers with convolutions that CPUs compute in one launch: an
- * inverted residual, a fire module, or a convolution before max pooling. A block adds one bias per channel to the
- * result of each convolution and clamps the sum to [low, high]. The last result of an inverted residual is not
- * clamped. */
+ * inverted residual, a fire module (with or without max pooling), or a convolution before max pooling. A block adds one
+ * bias per channel to the result of each convolution and clamps the sum to [low, high]. The last result of an inverted
+ * residual is not clamped. */
 #ifndef MICA_OPS_CONV_BLOCK_H
 #define MICA_OPS_CONV_BLOCK_H
 
@@ -22,11 +22,12 @@ mica_conv_epilogue mica__block_epilogue(double low, double high);
 mica_status mica__block_launch_part(const mica__exec *exec, const mica_conv_config *config, const mica_tensor *x,
                                     int32_t w, int32_t bias, mica_conv_epilogue epilogue, mica_tensor *y);
 
-/* The largest side of a window and the largest stride that the kernels of blocks, which count in ints, accept; for
- * conv_max_pool also the largest side of an image. */
+/* The largest side of a window and the largest stride that the kernels of blocks with pooling, which count in ints,
+ * accept; for conv_max_pool also the largest side of an image. */
 #define MICA__BLOCK_MOST_SIDE 4096
-/* True if a block's kernel can pool `extent` elements into `pooled` results along axis i (0: rows, 1: columns):
- * windows have no gaps, a fixed size and a fixed stride, and each holds an element that is not padding. */
+/* True if a block's kernel can pool `extent` elements into `pooled` results along axis i (0: rows, 1: columns): windows
+ * have no gaps, a fixed size and a fixed stride of at most MICA__BLOCK_MOST_SIDE each, and every window holds an
+ * element that is not padding. */
 bool mica__block_pools(const mica__max_pool_attrs *windows, int i, int64_t extent, int64_t pooled);
 
 /* Computes y = clamp(y + bias) on the host, with one bias per channel. */

@@ -1,6 +1,7 @@
 /* Copies of operands with their channels last, as matrix units read them (cl/conv/gpu/channels_last.cl), as values of
  * graphs. A convolution on matrix units would otherwise make such a copy in its own launch. The compiler inserts the op
- * channels_last before these convolutions, so that several convolutions share one copy. */
+ * channels_last before these convolutions, so that several convolutions share one copy. conv_channels_first computes
+ * such a convolution if matrix units cannot take it after all. */
 #include "ops/conv/channels_last.h"
 
 #include "base/checked.h"

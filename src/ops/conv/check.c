@@ -102,7 +102,7 @@ static const geometry full[] = {
 
 /* What the cases of a group have in common: their type, their operands, and whether the filters are constant, so that
  * they are packed in advance. Kernels are compiled anew for each type and set of operands. If the filters are constant,
- * the results are also written by stores that bypass the caches, to check these stores. */
+ * the results are also written by stores that bypass the caches, to check these stores. Filter gradients do neither. */
 typedef struct setting {
   const char *name;
   mica_dtype dtype;
@@ -267,8 +267,9 @@ static size_t first_setting(const mica__check *check, const mica__impl *impl, co
 
 /* Runs each variant that fits the device.
  *
- * - All of them run in one setting, the first whose type the last of them takes.
- * - The last of them runs in all settings on the full grid.
+ * - Each runs in one setting: the first whose type the last of them takes. A variant that does not take this type does
+ *   not run.
+ * - At the level full, the last of them also runs in all other settings whose type it takes.
  * - If none fits, the last variant of all still runs in one setting in dry runs, and on CPUs at the levels small and
  *   full, so that these check the GPU kernels. Building more would take longer than all other checks together.
  * - A GPU runs no kernels of CPUs: their vectors are not aligned there, and NVIDIA's driver loses the device on

@@ -4,8 +4,8 @@
  *   forward           Y[n][k][o] = sum over c, r of X[n][c][o stride - pad + r dilation] W[k][c][r]
  *   backward data     X from Y and W      backward filter     W from X and Y
  *
- * where o and r are a depth, a height and a width each. Tensors are contiguous and NCHW, except those of
- * mica__conv.last. Functions do not repeat the checks of mica__conv_problem.
+ * where o and r are a depth, a height and a width each, and c is a channel of the group of k. Tensors are contiguous
+ * and NCHW, except those of mica__conv.last. Functions do not repeat the checks of mica__conv_problem.
  *
  * To add an implementation, write a file with its mica__impl, and add lines for it (before more general ones) and for
  * its kernels to conv.def. `unable` says which problems it cannot compute at all, `decline` for which problems another
@@ -56,13 +56,13 @@ typedef struct mica__conv {
 } mica__conv;
 
 typedef enum mica__conv_last { MICA__CONV_X_LAST = 1, MICA__CONV_Y_LAST = 2 } mica__conv_last;
-/* True if the result, and so the addend, have their channels last; false for a filter gradient. The channels of a pixel
- * are then a multiple of 16 bytes, and in the epilogue C and D have a row for each pixel and a column for each
- * channel. */
+/* True if the result, and so the addend, have their channels last; false for a filter gradient. In the epilogue C and D
+ * then have a row for each pixel and a column for each channel, without gaps. This is right if the channels of a pixel
+ * take a multiple of 16 bytes; only conv_channels_first takes other problems. */
 bool mica__conv_is_result_last(const mica__conv *conv);
 
-/* Checks everything that mica/conv.h promises to check, and then describes the problem in *conv. Does not read the
- * elements of the result. */
+/* Checks the arguments as mica/conv.h requires, and describes the problem in *conv. Uses only the types, shapes and
+ * memory of the tensors, not their elements. */
 mica_status mica__conv_problem(mica_queue *queue, mica__conv_pass pass, const mica_conv_config *config,
                                const mica_tensor *x, const mica_tensor *w, const mica_tensor *y,
                                const mica_conv_epilogue *epilogue, mica__conv *conv);
@@ -71,7 +71,7 @@ mica_status mica__conv_problem_last(mica_queue *queue, mica__conv_pass pass, uns
                                     const mica_conv_config *config, const mica_tensor *x, const mica_tensor *w,
                                     const mica_tensor *y, const mica_conv_epilogue *epilogue, mica__conv *conv);
 /* Sets *dims from the shapes and the config (NULL: defaults). MICA_E_INVALID: the config is wrong; MICA_E_SHAPE: the
- * shapes do not fit, or y, if not NULL, differs from what x, w and the config give. */
+ * shapes do not fit, an extent is too large, or y, if not NULL, differs from what x, w and the config give. */
 mica_status mica__conv_dims_of(const mica_conv_config *config, mica_shape x, mica_shape w, const mica_shape *y,
                                mica__conv_dims *dims);
 /* Moves axes that have extent 1 in x, w and y, and no padding, to the front, because kernels run along the last
@@ -81,9 +81,9 @@ void mica__conv_lead_ones(mica__conv_dims *dims);
  * after the last one. */
 int64_t mica__conv_extent(int64_t in, int64_t filter, int64_t stride, int64_t pad, int64_t more, int64_t dilation);
 
-/* Removes the taps at both ends that read only padding: *taps becomes the number of taps that are left. For a plane of
- * one pixel these are all taps but one. For output o, tap t reads the pixel o stride + first + t delta. Returns the
- * number of taps removed at the beginning. */
+/* Removes the taps at both ends that read only padding: *taps becomes the number of taps that are left. In a plane of
+ * one pixel with padding 1, for example, one of three taps is left. For output o, tap t reads the pixel o stride +
+ * first + t delta. Returns the number of taps removed at the beginning. */
 int64_t mica__conv_drop_idle(int64_t in, int64_t out, int64_t stride, int64_t first, int64_t delta, int64_t *taps);
 
 /* The product of three numbers. */

@@ -1,11 +1,11 @@
 /* A convolution of few channels and the max pooling of its result as one launch on CPUs (cl/conv/cpu/conv_max_pool.cl):
- * the stems of SqueezeNet, ResNet and DenseNet. The result of the convolution, which would be the largest tensor of
- * these networks, is never stored.
+ * the stems of SqueezeNet, ResNet and DenseNet. The launch does not store the result of the convolution, which would be
+ * the largest tensor of these networks.
  *
  *   conv_max_pool (x, w, b)
  *
- * Its results are max_pool's. In graphs it replaces a convolution with its epilogue and max_pool, if nothing uses the
- * positions of the maxima (mica__op.match_launches). */
+ * Its results are max_pool's. In graphs it replaces a convolution with its epilogue and max_pool where that pays, if
+ * nothing uses the positions of the maxima (mica__op.match_launches). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "cl/conv/cpu/fields.clh"
@@ -371,8 +371,8 @@ static double flops(const mica__node *node, const mica__type *inputs) {
   }
 
 /* The cases cover strides and padding of the convolution and of the windows; windows that overlap, that touch, and that
- * leave rows out; panels that are not full; segments that overlap; and all dtypes. The kernel does not take the last
- * case, whose rows are shorter than a segment. */
+ * leave rows out; panels that are not full; segments that overlap; and all dtypes of the kernel. The kernel does not
+ * take the last case, whose rows are shorter than a segment. */
 static mica_status check(mica__check *check) {
 #define HOW(conv_s, conv_p, side, every, before, ceil)                                                                 \
   {                                                                                                                    \

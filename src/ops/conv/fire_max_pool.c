@@ -2,8 +2,8 @@
  *
  *   fire_max_pool (x, w1, b1, w2, b2, w3, b3)
  *
- * Its results are max_pool's. In graphs it replaces a module's concatenation and max_pool, if nothing uses the
- * positions of the maxima (mica__op.match_launches). */
+ * Its results are max_pool's. In graphs it replaces a module's concatenation and max_pool where that pays, if nothing
+ * uses the positions of the maxima (mica__op.match_launches). */
 #include "base/error.h"
 #include "ops/conv/fire_module.h"
 #include "ops/pool/max_pool.h"
@@ -130,7 +130,8 @@ static double flops(const mica__node *node, const mica__type *inputs) {
 #define EXACT(type) ((type) == MICA_F32 ? 0 : 1u << MICA__FIRE_X | 1u << MICA__FIRE_W1 | 1u << MICA__FIRE_B1)
 
 /* The cases cover windows that overlap, that touch, that leave rows out and that reach beyond the image; panels that
- * are not full; and all dtypes. The kernel does not take the last case, whose rows are shorter than a segment. */
+ * are not full; and all dtypes of the kernel. The kernel does not take the last case, whose rows are shorter than a
+ * segment. */
 static mica_status check(mica__check *check) {
 #define HOW(side, every, before, ceil)                                                                                 \
   {                                                                                                                    \

@@ -5,7 +5,7 @@
  *
  *   fire_module (x, w1, b1, w2, b2, w3, b3)
  *
- * In graphs it replaces a concatenation and three convolutions after the fusion of their epilogues
+ * In graphs it replaces a concatenation and three convolutions after the fusion of their epilogues, where that pays
  * (mica__op.match_launches). */
 #include "ops/conv/fire_module.h"
 #include "base/arith.h"
@@ -472,8 +472,8 @@ static double flops(const mica__node *node, const mica__type *inputs) {
 #define WHOLE ((1u << OPERANDS) - 1)
 
 /* The cases cover panels that are not full, segments that overlap, rows of one segment, both orders of the filters, no
- * clamping, blocks of rows, and all dtypes. The kernel does not take the last case, whose rows are shorter than a
- * segment. */
+ * clamping, blocks of rows, and all dtypes of the kernel. The kernel does not take the last case, whose rows are
+ * shorter than a segment. */
 static mica_status check(mica__check *check) {
   static const mica__fire_module_attrs relu = {0, (double)INFINITY}, six = {0, 6},
                                        bare = {(double)-INFINITY, (double)INFINITY};

@@ -25,14 +25,15 @@ typedef struct mica__fire {
   int64_t pooled[2];           /* rows and columns of the result */
 } mica__fire;
 
-/* Describes a module without pooling, from the types of its operands; the caller may set `pools`, `window` and
- * `pooled` afterwards. MICA_E_SHAPE: the operands do not fit together. */
+/* Describes a module without pooling, from the types of its operands; the caller may set `pools`, `window` and `pooled`
+ * afterwards. MICA_E_SHAPE: an operand has an open dimension, or the operands do not fit together. */
 mica_status mica__fire_of(const mica__type *types, int32_t count, double low, double high, mica__fire *fire);
 /* The type of the concatenated result, before pooling. */
 mica__type mica__fire_type(const mica__fire *fire, mica_dtype dtype);
 
-/* True if node `concat` concatenates the results of a fire module. Then inputs receives the module's operands
- * (MICA__FIRE_X to MICA__FIRE_B3), and low and high the range to which its convolutions clamp. */
+/* True if node `concat` concatenates the results of a fire module; the caller checks the axis, by the shape of the
+ * result. Then inputs receives the module's operands (MICA__FIRE_X to MICA__FIRE_B3), and low and high the range to
+ * which its convolutions clamp. */
 bool mica__fire_find(const mica_graph *graph, int32_t concat, int32_t *inputs, double *low, double *high);
 /* True if one launch computes the module faster than several do. */
 bool mica__fire_pays(const mica__fire *fire, mica_engine *engine);

@@ -5,7 +5,8 @@
  *
  *   inverted_residual (x, w1, b1, w2, b2, w3, b3 [, addend])
  *
- * In graphs it replaces three convolutions after the fusion of their epilogues (mica__op.match_launches). */
+ * In graphs it replaces three convolutions after the fusion of their epilogues, where that pays
+ * (mica__op.match_launches). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "cl/conv/fields.clh"
@@ -197,7 +198,7 @@ static bool fits(const block *b, const mica_device_info *device) {
 /* --- the launch --- */
 
 /* Packs the matrix w, of rows x columns, in groups of VW rows, each with `padded` columns. Writes the elements to
- * `packed`, from element *first on, and adds their number to *first. */
+ * `packed`, from element *first on, and adds their number (with padding) to *first. */
 static mica_status pack(const mica__exec *exec, mica_queue *queue, const mica_tensor *w, int64_t rows, int64_t columns,
                         int64_t padded, mica_buffer *packed, int64_t *first) {
   int32_t values[MICA__MAX_PARAMS];

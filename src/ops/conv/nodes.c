@@ -6,8 +6,8 @@
  *   conv_transpose (y, w)      the same sum as conv_data, in the shape that follows from the attributes
  *   conv_filter (x, y, like)   the gradient of w, in the shape of `like`
  *
- * After fusion a bias and an addend may follow as operands; attrs have their indices. On GPUs with matrix units, x and
- * y may then be copies with their channels last (attribute `last`). */
+ * After fusion a bias and an addend may follow as operands, except in conv_filter; attrs have their indices. On GPUs
+ * with matrix units, x and y may then be copies with their channels last (attribute `last`). */
 #include "base/checked.h"
 #include "base/error.h"
 #include "ops/common/activation.h"
@@ -308,7 +308,8 @@ static bool fuse_conv_epilogue(mica__epilogue_fusion *fusion) {
 }
 
 /* Tells fusion how to move a factor per channel of the result into the filters: it multiplies operand *operand, the
- * filters, by the factors in the shape *shape. Returns false if the user of the node is not such a product in f32. */
+ * filters, by the factors in the shape *shape. Returns false if the user of the node is not such a product in f32, or
+ * if the node is a transposed convolution with groups. */
 static bool scale_filters(const mica__epilogue_fusion *fusion, int32_t *operand, mica_shape *shape) {
   const mica__node *node = fusion->node, *user = fusion->user;
   bool transposed = node->op == &mica__op_conv_transpose;
@@ -388,8 +389,8 @@ static double flops_filter(const mica__node *node, const mica__type *inputs) {
   return flops_between(node, shape_of(node, inputs, pass, 0, w), w, shape_of(node, inputs, pass, 1, w));
 }
 
-/* True if x and w have the same shape, and there is one group, no padding and nothing fused: each result is then one
- * product of an image and a filter. */
+/* True if x and w have the same shape, and there is one group, no padding and nothing fused: each result is then the
+ * dot product of an image and a filter. */
 static bool conv_is_dot(const mica__node *node, const mica__type *inputs) {
   const mica__conv_attrs *attrs = node->attrs;
   bool plain = attrs->groups == 1 && !attrs->bias && !attrs->addend && attrs->activation == MICA_ACTIVATION_NONE;

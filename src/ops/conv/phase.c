@@ -39,7 +39,7 @@ static mica__conv_phase forward(const mica__conv_dims *d) {
   return w;
 }
 
-/* Sets dimension i of a phase of backward data. Pixel i = phase + j stride of x gets terms from the pixels o = (i + pad
+/* Sets dimension i of a phase of backward data. Pixel p = phase + j stride of x gets terms from the pixels o = (p + pad
  * - r dilation) / stride of y, for those taps r for which the division has no remainder. These are every (stride /
  * gcd(stride, dilation))-th tap, from the first such r on. */
 static void set_phase(const mica__conv_dims *d, int i, int64_t phase, int64_t tap, mica__conv_phase *w) {

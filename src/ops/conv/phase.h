@@ -1,8 +1,8 @@
 /* ops/conv/phase.h: phases. Most kernels compute a pass phase by phase.
  *
  * Forward is one phase; backward filter uses the same description. Backward data divides the pixels of x by the
- * remainder of their position modulo the stride, and has one phase for each remainder, because the same taps contribute
- * to all pixels of a phase. PHASE_PARAMS of cl/conv/problem.clh has the formula. */
+ * remainder of their position modulo the stride, and has one phase for each remainder that occurs, because the same
+ * taps contribute to all pixels of a phase. PHASE_PARAMS of cl/conv/problem.clh has the formula. */
 #ifndef MICA_OPS_CONV_PHASE_H
 #define MICA_OPS_CONV_PHASE_H
 

@@ -148,7 +148,8 @@ static mica_status check_types(const mica_engine *engine, const mica_conv_epilog
   return MICA_OK;
 }
 
-/* Fails if an operand is not on the queue's engine or, unless its channels are last, if it is not contiguous. */
+/* Fails if an operand is NULL, if it is not on the queue's engine or, unless its channels are last, if it is not
+ * contiguous. */
 static mica_status check_operand(mica_queue *queue, bool last, const char *name, const mica_tensor *tensor) {
   return (last ? mica__operand_check_strided : mica__operand_check)(queue, "conv", name, tensor);
 }

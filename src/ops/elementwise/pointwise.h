@@ -12,8 +12,8 @@
 #define MICA__POINTWISE_GPU 4
 #define MICA__POINTWISE_VW MICA__INT("VW", "elements a work-item treats", 1, 2, 4, 8, 16)
 
-/* Builds the kernel for a variant and these types (y_type is ignored if the kernel has no Y_T) and sets the range and
- * size of a launch over n elements; the caller then packs the arguments. */
+/* Builds the kernel for a variant (NULL: the device's default) and these types (y_type is ignored if the kernel has no
+ * Y_T) and sets the range and size of a launch over n elements; the caller then packs the arguments. */
 mica_status mica__pointwise_launch(mica_queue *queue, const mica__kernel_desc *desc, const mica__variant *variant,
                                    mica_dtype x_type, mica_dtype y_type, int64_t n, mica__launch *launch);
 

@@ -80,8 +80,8 @@ static product product_of(const mica_graph *graph, int32_t id) {
   return p;
 }
 
-/* True if the node adds a number to a value or subtracts one, or multiplies or divides a value by a number. *l then
- * includes the number, and *id becomes the value. */
+/* True if the node is an affine function of one value: affine, neg, or a sum, difference, product or quotient of a
+ * value and a number, but not a number divided by a value. *l then includes its numbers, and *id becomes the value. */
 static bool peel(const mica_graph *graph, int32_t *id, line *l) {
   int32_t in[4];
   double n = 0;

@@ -1,5 +1,6 @@
-/* ops/elementwise/written_out.h: finds activations that model files write as products, sums and exponentials. Constants
- * match within a relative 1e-4, because files have rounded ones such as 1.4142 and 0.7978845. */
+/* ops/elementwise/written_out.h: finds activations that model files write as products, sums and exponentials.
+ * Constants, except 0 and the limits of clip, match within a relative 1e-4, because files have rounded ones such as
+ * 1.4142 and 0.7978845. */
 #ifndef MICA_OPS_ELEMENTWISE_WRITTEN_OUT_H
 #define MICA_OPS_ELEMENTWISE_WRITTEN_OUT_H
 

@@ -7,8 +7,8 @@
 
 enum { X = MICA__EXPERT_X, W = MICA__EXPERT_W, IDS = MICA__EXPERT_IDS };
 
-/* The most rows of x for which each row reads the weights of its own experts. With more, the rows of an expert share
- * one pass over its weights. */
+/* The most rows of ids for which each row reads the weights of its own experts. With more rows, and always with
+ * matrices (k, n), the rows of an expert share one pass over its weights. */
 #define MOST_FEW MICA__BLOCK_MOST_ROWS
 #define GROUPS_A_CORE 4
 

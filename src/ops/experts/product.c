@@ -148,7 +148,8 @@ static mica_value for_rows(mica_value dx, mica_value x, mica_value ids) {
   return is_shared(x, ids) ? mica_sum(dx, MICA_AXES(-2), true) : dx;
 }
 
-/* Repeats x (.., 1, k) once for each of the S ids of a row, which gives (.., S, k). */
+/* Returns x (.., 1, k), repeated once for each of the S ids of a row, as (.., S, k). Returns x itself if it already has
+ * a row for each id. */
 static mica_value for_ids(mica_value x, mica_value ids) {
   const mica_shape which = mica_value_shape(ids);
   mica_shape all = mica_value_shape(x);

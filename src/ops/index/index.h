@@ -32,8 +32,8 @@ mica_status mica__index_infer(mica__index_attrs *attrs, const mica__type *indexe
 /* Converts an index, which counts from the end if negative, to 0 .. n - 1; -1 if it is out of range. */
 int64_t mica__index_resolve(double index, int64_t n);
 
-/* Returns an index outside an axis of this extent. If the extent is open, the result is INT32_MAX, which is larger than
- * the extents that kernels can take. */
+/* Returns an index outside an axis of this extent. If the extent is open, the result is INT32_MAX, which is outside of
+ * every axis that kernels can take. */
 static inline double mica__index_outside(int64_t extent) { return (double)(extent < 0 ? INT32_MAX : extent); }
 
 mica_value mica__scatter(mica_value x, mica_value indices, mica_value updates, int32_t axis, bool elements,

@@ -83,7 +83,7 @@ typedef struct draw {
 } draw;
 
 /* Sets shares[i] to the probability of id first + i, times the number of ids, so that the mean is 1. False if a
- * popularity is negative or not finite, or if all are 0. */
+ * popularity is negative or not finite, or if their sum is 0 or not finite. */
 static bool find_shares(const mica_negative_config *c, double *shares) {
   const int64_t ids = c->count - c->first;
   double total = 0;

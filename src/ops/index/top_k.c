@@ -84,8 +84,8 @@ static const mica__kernel_param gpu_params[] = {LONG_PARAMS, MICA__CASE("KEY_BIT
                                                 MICA__INT("GROUP", "work-items of a group", 256, 64, 128),
                                                 MICA__INT("ROOM", "the most elements that are sorted", 1024, 256)};
 static const mica__variant gpu_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, MICA_F32, 1, 1, 1, 32, 256, 1024)};
-/* True if local memory holds the elements that are sorted, the counters of digits and a few ints. Devices without
- * this room sort whole rows. */
+/* True if the device takes groups of this size, and local memory holds the elements that are sorted, the counters of
+ * digits and a few ints. Devices without this room sort whole rows. */
 static bool gpu_has_room(const int32_t *values, const mica_device_info *device);
 static const mica__kernel_desc top_k_gpu = {MICA__KERNEL("top_k_gpu", "index/gpu/top_k.cl", gpu_params, gpu_variants),
                                             .has_room = gpu_has_room};

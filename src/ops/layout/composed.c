@@ -158,8 +158,8 @@ mica_value mica_pad(mica_value x, const int64_t *before, const int64_t *after, m
   return x;
 }
 
-/* Checks that x is an image (N, C, H, W) and block is above 0; *shape receives x's shape. False after recording an
- * error. */
+/* Checks that x is an image (N, C, H, W) with C known and above 0, and that block is above 0; *shape receives x's
+ * shape. False for a null x, and after recording an error. */
 static bool image(const char *op, mica_value x, int32_t block, mica_shape *shape) {
   *shape = mica_value_shape(x);
   if (!x.graph) return false;

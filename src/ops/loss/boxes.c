@@ -13,7 +13,8 @@ static mica_value side(mica_value box, int32_t k) {
 
 static mica_value positive(mica_value x) { return mica_maximum(x, mica__number(x, 0)); }
 
-/* Returns a / b, where b counts as at least LEAST; 0 if b is 0, since a is then 0 too. */
+/* Returns a / b, where b counts as at least LEAST; 0 if b is 0, since a is then 0 too (for boxes with x0 <= x1 and y0
+ * <= y1). */
 static mica_value share(mica_value a, mica_value b) { return mica_div(a, mica_maximum(b, mica__number(b, LEAST))); }
 
 static mica_value overlap(const char *name, mica_value a, mica_value b, bool generalised) {

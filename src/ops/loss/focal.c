@@ -4,8 +4,8 @@
 
 #include <mica/loss.h>
 
-/* If gamma is not 0, 1 or 2, powers are computed by logarithms; 1 - p_t then counts as at least this, so that its
- * logarithm is finite. */
+/* If gamma is not 0, 1 or 2, powers are computed by logarithms. 1 - p_t counts as at least this (in mica_focal for
+ * every gamma), so that its logarithm is finite. */
 #define LEAST 1e-7
 
 static mica_value power(mica_value x, double gamma) {

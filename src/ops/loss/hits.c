@@ -1,4 +1,4 @@
-/* Metrics as sums over a batch, such as how often the class of the largest logit is the target. */
+/* Metrics: means over a batch, whether the largest logits include the target, and confusion matrices. */
 #include "ops/common/build.h"
 
 #include <mica/metric.h>

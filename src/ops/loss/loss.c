@@ -1,5 +1,5 @@
-/* Losses made of pointwise ops and reductions, so that each becomes one generated kernel. Computed in f32 if the
- * operands have 16 bits. */
+/* Losses made of pointwise ops and reductions, whose kernels the compiler generates. Computed in f32 if the operands
+ * have 16 bits. */
 #include "ops/common/build.h"
 
 #include <float.h>
@@ -31,8 +31,9 @@ static mica_value probability_losses(mica_value logs, mica_value target, const m
   return mica_neg(mica_sum(terms, MICA_AXES(1), false));
 }
 
-/* Returns the losses for targets given as class indices (N, ...), which are compared with 0 ... C - 1. *weight
- * receives the weight of each sample: its class's weight, or 0 if it is ignored; null if all weights are 1. */
+/* Returns the losses for targets given as class indices (N, ...), which are compared with 0 ... C - 1. *weight receives
+ * the weight of each sample: its class's weight (1 without class weights), or 0 if it is ignored; null if the config
+ * has neither class weights nor an ignored class. */
 static mica_value index_losses(mica_value logs, mica_value target, const mica_cross_entropy_config *config,
                                mica_value *weight) {
   const mica_shape shape = mica_value_shape(logs);
@@ -108,7 +109,8 @@ mica_value mica_huber(mica_value a, mica_value b, double delta, mica_loss_reduct
   return reduced("huber", mica_where(mica_less_equal(size, mica__number(d, delta)), near, far), a, reduction);
 }
 
-/* -(p t log s(x) + (1 - t) log(1 - s(x))) with s the sigmoid, by log s(x) = min(x, 0) - log(1 + e^-|x|). */
+/* -(p t log s(x) + (1 - t) log(1 - s(x))) with p the positive weight and s the sigmoid, by log s(x) = min(x, 0) - log(1
+ * + e^-|x|). */
 mica_value mica_bce_with_logits(mica_value logits, mica_value target, double positive_weight,
                                 mica_loss_reduction reduction) {
   if (logits.graph &&

@@ -91,8 +91,8 @@ static const char *take_diagonals(term *t) {
   return NULL;
 }
 
-/* The product of the extents of the term's axes that have these letters: MICA_DYNAMIC if one of them is open,
- * INT64_MAX if the product overflows before. */
+/* The product of the extents of the term's axes that have these letters: MICA_DYNAMIC if one of them is open, INT64_MAX
+ * if the product overflows before an open one is found. */
 static int64_t extent_of(const term *t, const char *letters) {
   int64_t product = 1;
   for (const char *c = letters; *c; c++) {
@@ -142,8 +142,8 @@ static term joined(term a, term b, const char *needed) {
   return product;
 }
 
-/* Sets the output of an equation without an arrow: the ellipsis if a term has one, then the letters that occur once
- * in all terms, in alphabetical order. False if they are too many. */
+/* Sets the output of an equation without an arrow: the ellipsis if a term has one, then the letters that occur once in
+ * all terms, in alphabetical order, capitals first. False if they are too many. */
 static bool implicit_output(char terms[MAX_TERMS][MICA_MAX_RANK + 1], size_t count, char output[MICA_MAX_RANK + 1]) {
   for (size_t t = 0; t < count; t++)
     if (has(terms[t], '.') && !has(output, '.')) append(output, '.');
@@ -200,8 +200,8 @@ static bool expand_ellipsis(const char *from, int64_t axes, char to[MICA_MAX_RAN
   return true;
 }
 
-/* For each axis that an ellipsis replaces: if its extent is 1 in some terms and not in others, drops the axis from the
- * terms in which it is 1. */
+/* For each axis that an ellipsis stands for: if its extent is 1 in some terms and not in others, drops the axis from
+ * the terms in which it is 1. */
 static void broadcast(term *terms, size_t count) {
   for (char digit = '0'; digit < '0' + MICA_MAX_RANK; digit++) {
     bool wide = false;

@@ -33,7 +33,8 @@ mica_status mica__gemm_run(const mica__exec *exec, const mica_gemm_config *confi
                            const mica_tensor *b, const mica_tensor *c, const mica_tensor *bias, mica_tensor *d);
 
 /* mica__gemm_run for a b in blocks: op(b) is b if by_k, else b transposed. a, c and d are f32 matrices; c and bias may
- * be NULL. The caller has checked all of them (ops/blocks/matrix.c). */
+ * be NULL. The caller has checked their types and shapes (ops/blocks/matrix.c). MICA_E_OVERFLOW: a size exceeds
+ * MICA__GEMM_MAX_SIZE; MICA_E_SHAPE: k is 0. */
 mica_status mica__gemm_run_blocks(const mica__exec *exec, const mica_gemm_config *config, const mica_tensor *a,
                                   const mica_tensor *b, mica_block block, bool by_k, const mica_tensor *c,
                                   const mica_tensor *bias, mica_tensor *d);
@@ -41,9 +42,10 @@ mica_status mica__gemm_run_blocks(const mica__exec *exec, const mica_gemm_config
 /* The values of the kernels' macros A_LAYOUT and B_LAYOUT (cl/matmul/operands.clh). */
 enum { MICA__LAYOUT_ANY, MICA__LAYOUT_K, MICA__LAYOUT_OUTER };
 
-/* The parameters whose values follow from the problem. They come first in the lists of parameters of the kernels in
- * this folder. The arguments of MICA__GEMM_PARAMS are the types that A_T and B_T may be. MICA__GEMM_..._VALUES are the
- * values of these parameters in shipped variants, for the commonest case (f32, row-major, aligned). */
+/* The parameters whose values follow from the problem. They come first in the lists of parameters of the kernels of
+ * matrix products. The arguments of MICA__GEMM_PARAMS are the types that A_T and B_T may be. MICA__GEMM_EPILOGUE_VALUES
+ * and MICA__GEMM_VALUES are the values of these parameters in shipped variants, for the commonest case (f32, row-major,
+ * aligned). */
 #define MICA__GEMM_ALL_TYPES MICA_F32, MICA_F16, MICA_BF16, MICA_I8, MICA_U8, MICA_F64
 #define MICA__GEMM_EPILOGUE_PARAMS                                                                                     \
   MICA__DTYPE("D_T", "type of d and c", MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_I32),                            \
@@ -119,9 +121,10 @@ extern const mica__kernel_desc mica__gemm_mma_kernel, mica__gemm_subgroup_kernel
 /* The kernel of gemm_gpu with the known speeds of its tiles (ops/select/tile.h). */
 extern const struct mica__tile_kernel mica__gemm_gpu_tiles;
 
-/* For tests: checks the variants of all GPU kernels on any device, with every type and layout that they take, on
- * matrices on both sides of their tiles' edges. Variants whose instructions the device lacks are left out. Runs
- * groups first, first + step, ...; step 0 only counts. *groups receives the number of all groups. */
+/* For tests: checks the variants of all GPU kernels on any device, with every type and layout that they take
+ * (gemm_splitk not with all combinations of both), on matrices on both sides of their tiles' edges. Variants whose
+ * instructions the device lacks are left out. Runs groups first, first + step, ...; step 0 only counts. *groups
+ * receives the number of all groups. */
 MICA_CHECKED mica_status mica__gemm_check_grid(struct mica__check *check, size_t first, size_t step, size_t *groups);
 /* Checks one variant of an implementation on any device, in all types that it takes, each in those layouts that are
  * read differently (gemm_check.c). */

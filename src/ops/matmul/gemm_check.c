@@ -1,5 +1,5 @@
-/* Checks every implementation of the matrix product, with each of its variants, against the product in double
- * precision. */
+/* Checks every implementation of the matrix product, with each of its variants that fits the device, against the
+ * product in double precision. */
 #include "base/error.h"
 #include "ir/op.h"
 #include "ops/common/tolerance.h"
@@ -296,8 +296,8 @@ static const types *plain_types(const mica__impl *impl, const mica__variant *var
   return takes(impl, variant, &all_types[0]) ? &all_types[0] : &all_types[2];
 }
 
-/* Checks a variant that reads the matrix from an image, in f32 and f16, with both operands adjacent along k, then along
- * their outer index. The groups get an even number, because group_setting aligns matrices only then. */
+/* Checks a variant that reads the matrix from an image, in f32 and f16, with both operands adjacent along their outer
+ * index, then along k. The groups get an even number, because group_setting aligns matrices only then. */
 static mica_status check_texture(mica__check *check, const mica__impl *impl, const mica__variant *variant) {
   for (size_t t = 0; t < 2; t++)
     for (int by_k = 0; by_k < 2; by_k++)
@@ -383,9 +383,9 @@ mica_status mica__gemm_check_grid(mica__check *check, size_t first, size_t step,
   return MICA_OK;
 }
 
-/* True if these types are to be checked in this group's layouts. f32 and bf16, one type of each element size: both
- * operands have arbitrary strides, or neither has. Other types: only the two layouts in which one operand is
- * adjacent along k and the other along its outer index. */
+/* True if these types are to be checked in this group's layouts. f32 and bf16, one type of 4 bytes and one of 2: both
+ * operands have arbitrary strides, or neither has. Other types: only the two layouts in which one operand is adjacent
+ * along k and the other along its outer index. */
 static bool is_worth_checking(const types *t, const group_of *g) {
   const bool any_a = g->a_layout == MICA__LAYOUT_ANY, any_b = g->b_layout == MICA__LAYOUT_ANY;
   if (t->a == MICA_F32 || t->a == MICA_BF16) return any_a == any_b;

@@ -52,7 +52,7 @@ bool mica__linear_fuse_epilogue(mica__epilogue_fusion *fusion) {
   fusion->op = &mica__op_linear;
   if (mica_dtype_kind_of(node->type.dtype) != MICA_DTYPE_KIND_FLOAT || user->type.dtype != node->type.dtype)
     return false;
-  /* Batches of matrices take several launches, each with its own bias and c. */
+  /* Batches of matrices may take several launches, each with its own bias and c, so they are not fused. */
   if (plain && node->type.shape.rank != 2) return false;
   const mica__affine_attrs *affine = user->op == &mica__op_affine ? user->attrs : NULL;
   if (affine && affine->offset == 0 && plain && attrs->activation == MICA_ACTIVATION_NONE) {

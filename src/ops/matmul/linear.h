@@ -9,8 +9,8 @@
 #include "ir/graph.h"
 #include "ops/common/activation.h"
 
-/* Operands: a (M, K), b (K, N), then the bias (N elements) and c (M N elements) in the order in which they were fused.
- * The result may have any shape of M N elements. */
+/* Operands: a (M, K), b (K, N), then the bias (N elements) and c (M N elements), as far as the node has them, in the
+ * order in which they were fused. The result may have any shape of M N elements. */
 extern const mica__op mica__op_linear;
 
 /* Returns the shape without its last two dimensions. */

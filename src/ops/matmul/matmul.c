@@ -1,4 +1,4 @@
-/* matmul: (..., M, K) times (..., K, N), ranks of at least 2; leading axes broadcast. */
+/* matmul: (..., M, K) times (..., K, N); leading axes broadcast. The builder also takes vectors and integers. */
 #include "ops/common/build.h"
 #include "ops/layout/views.h"
 #include "ops/matmul/gemm.h"
@@ -6,7 +6,7 @@
 
 #include <mica/ops.h>
 
-/* The position of the first element of the operand's matrix that belongs to a leading index of the result. */
+/* Returns the position of the first element of the operand's matrix for a leading index of the result. */
 static int64_t matrix_at(mica_shape shape, mica_shape out, const int64_t *index) {
   int64_t stride[MICA_MAX_RANK], at = 0;
   mica__row_major(shape, stride);
@@ -39,7 +39,7 @@ typedef struct batches {
   int64_t extent[MICA_MAX_RANK], stride[3][MICA_MAX_RANK]; /* of a, b and the result; 0 where broadcast */
 } batches;
 
-/* The stride of a tensor along leading dimension i of the result; 0 where it broadcasts. */
+/* Returns the stride of a tensor along leading dimension i of the result; 0 where it broadcasts. */
 static int64_t lead_stride(const mica_tensor *tensor, mica_shape out, int32_t i) {
   mica_shape shape = mica_tensor_shape(tensor);
   int32_t at = i - (out.rank - shape.rank);

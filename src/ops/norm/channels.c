@@ -1,5 +1,5 @@
-/* Normalisation by statistics of channels, made of reductions and pointwise ops, which generated kernels fuse with the
- * ops before and after them. */
+/* Batch, instance and group norm, and local response norm. They are made of reductions, windowed sums and pointwise
+ * ops, which generated kernels fuse with the ops before and after them. */
 #include "base/error.h"
 #include "ops/layout/views.h"
 #include "ops/norm/norm.h"

@@ -1,4 +1,4 @@
-/* ops/norm/norm.h: parts of all normalisations. */
+/* ops/norm/norm.h: functions that several normalisations share. */
 #ifndef MICA_OPS_NORM_NORM_H
 #define MICA_OPS_NORM_NORM_H
 
@@ -29,7 +29,8 @@ mica_value mica__batch_norm_ranks(mica_value x, mica_value scale, mica_value bia
 /* True if the epsilon is finite and at least 0; else records the error. */
 bool mica__epsilon_is_right(const char *op, mica_value x, double epsilon);
 
-/* True if x has channels and each value is null or has one element per channel; else records the error. */
+/* True if x has channels and each value is null or has one element per channel. Else records the error, unless x is
+ * null. */
 bool mica__has_channels(const char *op, mica_value x, const mica_value *values, int32_t count);
 
 /* Reshapes (C) to (C, 1, ...), which broadcasts along x; null stays null. */

@@ -1,8 +1,8 @@
 /* softmax, log_softmax, layer norm and RMS norm: reductions and pointwise ops over rows, which one generated kernel
  * computes. Their own gradients need fewer passes than automatic differentiation would find.
  *
- * Each ends in an op that returns its first operand. That op's gradient rule bypasses the computation of this operand
- * and goes straight to the second one. */
+ * In each, one op returns its first operand. That op's gradient rule bypasses the computation of this operand and goes
+ * straight to the second one. */
 #include "ops/norm/norm.h"
 
 #include <float.h>
@@ -24,7 +24,7 @@ bool mica__view_passed(const mica__node *node, mica_shape input, mica__access *a
   return true;
 }
 
-/* The axes over which a node's rows extend. */
+/* Returns the axes over which a node's rows extend. */
 static mica_axes axes_of(mica_value y) { return mica__axes_of(((const mica__rows_attrs *)mica__attrs_of(y))->axes); }
 
 /* y (dy - sum(dy y)) */

@@ -88,7 +88,8 @@ static double lowest_of(mica_dtype dtype) {
   return kind == MICA_DTYPE_KIND_SIGNED ? -exp2(8 * (double)mica_dtype_size(dtype) - 1) : 0;
 }
 
-/* Returns the position in the plane x of an output's largest element; -1 if its window lies in padding. */
+/* Returns the position in the plane x of an output's largest element, of which NaN is the largest; -1 if its window
+ * lies in padding. */
 static int64_t largest(const planes *p, const double *x, const int64_t o[3]) {
   mica__resample_window_taps t[3];
   int64_t best = -1;
@@ -426,7 +427,7 @@ static mica_value flat_planes(mica_value x) {
   return mica_reshape(x, flat);
 }
 
-/* The gradient of the gradient by dy: gathers from the positions back to the outputs. */
+/* The gradient of max_pool_grad with respect to dy: each output gets the element at its position. */
 static mica_status grad_max_pool_grad(const mica__grad *grad) {
   mica_value positions = flat_planes(grad->inputs[2]), flat = flat_planes(grad->dy);
   grad->dinputs[1] = mica__reshape_like(mica_gather_elements(flat, positions, -1), grad->inputs[1]);
@@ -443,8 +444,8 @@ static const mica__launch_case cases[] = {
 static const mica_dtype integers[] = {MICA_I8, MICA_U8, MICA_I32, MICA_I64, MICA_U16, MICA_U32, MICA_U64};
 #define INTEGER_COUNT (sizeof integers / sizeof *integers)
 
-/* Appends the cases of floating types and, if `more`, also the cases of integers and one for each integer type. No case
- * asks for the results in `unwanted`. Returns the new number of cases. */
+/* Appends the cases of floating types and, if `more`, also the cases of integers and one for each type in `integers`.
+ * No case asks for the results in `unwanted`. Returns the new number of cases. */
 static size_t add_cases(mica__launch_case *list, size_t count, bool more, uint32_t unwanted) {
   const size_t begin = count;
   for (size_t i = 0; i < CASE_COUNT; i++)

@@ -39,7 +39,7 @@ static const char *decline(const mica__task *task, const mica__kernel_desc *desc
   return p->m[1] * p->m[2] == 0 ? "there are no windows" : mica__exec_declines(of->exec, task, desc);
 }
 
-/* begin: begins a launch, without arguments. add_planes: adds its last two arguments, after the tensors. */
+/* begin: begins a launch, without arguments. add_planes: adds the arguments after the tensors, and the range. */
 static mica_status begin(const mica__pool_problem *of, const mica__kernel_desc *desc, int32_t *values,
                          mica__launch *launch) {
   const mica__pool_planes *p = &of->p;

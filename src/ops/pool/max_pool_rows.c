@@ -7,7 +7,7 @@
 #include "runtime/tensor.h"
 
 /* UNIT: the elements of x that make a work-item worthwhile. TOGETHER: the rows of outputs that a work-item computes
- * together. It first finds the largest element of each column of their windows, and then of each window. A work-item
+ * together. A work-item first finds the largest element of each column of their windows, and then of each window. It
  * takes at least so many rows. */
 #define UNIT 16384
 #define TOGETHER 4

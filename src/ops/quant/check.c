@@ -45,7 +45,8 @@ static mica_shape result_of(const int8_case *c, const mica__int8_attrs *attrs) {
 static const char *const standard[] = {"cpu", "cpu512"};
 enum { STANDARDS = sizeof standard / sizeof *standard };
 
-/* Converts a case for mica__check_launches; it refers to *attrs. cpu: the variant on CPUs of a case with STANDARD. */
+/* Converts a case for mica__check_launches; the result points to *attrs. cpu: the variant on CPUs of a case with
+ * STANDARD. */
 static mica__launch_case case_of(const int8_case *c, bool conv, size_t number, const char *cpu,
                                  mica__int8_attrs *attrs) {
   /* Cases with TILES emulate these units in turn. */
@@ -117,7 +118,7 @@ static mica_status check_cases(mica__check *check, const mica__op *op, bool conv
   return check_on(check, op, conv, MICA__ON_ANY, NULL, list, count);
 }
 
-/* Checks a list of cases with the kernels of CPUs, once for each variant of this kernel that fits the device. */
+/* Checks a list of cases with the kernels of CPUs, once for each variant of desc that fits the device. */
 static mica_status check_variants(mica__check *check, const mica__op *op, bool conv, const mica__kernel_desc *desc,
                                   const int8_case *list, size_t count) {
   const mica_device_info *device = mica_engine_device(mica__queue_engine(check->queue));

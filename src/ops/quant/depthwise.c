@@ -52,7 +52,8 @@ static int64_t bytes_of(const mica__conv_dims *d, int64_t rows, int64_t wide) {
   return (lines * d->stride[2] * wide + LANES) * (int64_t)sizeof(float);
 }
 
-/* The rows of the strip with the most rows. This is the last strip, because all strips begin at multiples of ROWS. */
+/* Returns the number of rows of the strip with the most rows, if `rows` rows are cut into strips. This is the last
+ * strip, because all strips begin at multiples of ROWS. */
 static int64_t highest(int64_t rows, int64_t strips) {
   return mica__ceil_div(rows / ROWS, strips) * ROWS + rows % ROWS;
 }

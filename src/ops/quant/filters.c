@@ -28,8 +28,8 @@ MICA__PACKED(size_fields, FILTERS_SIZES);
 
 #define FILTERS 32
 
-/* The number of pixels of a tile with which lines of q pixels take the least work. *cost: that work, in pixels.
- * Tiles of fewer pixels cost more per pixel, because they use each load of the filters less. */
+/* Returns the number of pixels of a tile with which a line of q pixels takes the least work. Sets *cost to that work,
+ * in pixels. Tiles of fewer pixels cost more per pixel, because they use each load of the filters less. */
 static int32_t pixels_of_tile(int64_t q, double *cost) {
   static const struct {
     int32_t pixels;
@@ -85,7 +85,8 @@ static mica_status submit(const mica__int8 *p, const mica__int8_form *form, int3
   MICA_TRY(mica__int8_begin(p, &mica__int8_filters_kernel, values, &launch));
   const int64_t pixels = mica__kernel_value(&mica__int8_filters_kernel, values, "PX");
   const int64_t in_line = mica__ceil_div(d->out[2], pixels), tiles = in_line * d->out[1];
-  /* A panel of filters stays in the cache for all tiles of its group, unless cores would idle. */
+  /* A group computes all tiles for its panel of filters, so that the panel stays in the cache. If that would give fewer
+   * than 4 groups per core, several groups share the tiles. */
   const int64_t panels = mica__ceil_div(p->m, FILTERS), wanted = 4 * (int64_t)device->compute_units;
   const int64_t parts = mica__ceil_div(wanted, panels * p->batches),
                 block = mica__ceil_div(tiles, mica__min(parts, tiles));

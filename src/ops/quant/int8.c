@@ -38,8 +38,8 @@ static mica_dtype zero_type(const mica__int8_attrs *attrs, const mica__type *inp
   return type == MICA_I32 ? MICA_I32 : MICA_F32;
 }
 
-/* MICA_E_SHAPE unless the operand is absent, or has this dtype and `count` elements. An operand that is not the bias
- * may also have one element. */
+/* Checks that the operand, if present, has this dtype and `count` elements. An operand that is not the bias may also
+ * have one element. MICA_E_SHAPE if not. */
 static mica_status expect(const mica__int8_attrs *attrs, const mica__type *inputs, mica__int8_operand operand,
                           mica_dtype dtype, int64_t count) {
   char text[MICA__TYPE_TEXT];
@@ -150,7 +150,7 @@ static mica_status infer_conv(const mica__type *inputs, int32_t input_count, voi
 
 /* --- references --- */
 
-/* The operands' values and counts in a reference. */
+/* By operand: its values and their number; NULL and 0 if it is absent. */
 typedef struct reference {
   const mica__int8_attrs *attrs;
   const double *in[MICA__INT8_OPERANDS];
@@ -290,7 +290,8 @@ static mica_status launch_matmul(const mica__exec *exec) {
   return mica_tensor_count(exec->output) == 0 ? MICA_OK : mica__int8_product(&p);
 }
 
-/* For filters of one pixel, joins an image's rows into one, because fewer rows leave fewer partial vectors. */
+/* For filters of one pixel without stride and padding, joins an image's rows into one, because fewer rows leave fewer
+ * partial vectors. */
 static void join_rows(mica__conv_dims *d) {
   for (int i = 1; i <= 2; i++)
     if (d->filter[i] != 1 || d->stride[i] != 1 || d->pad[i] != 0 || d->out[i] != d->in[i]) return;

@@ -17,9 +17,9 @@
 #include <math.h>
 
 /* Operands by position; from FIRST_SCALE on they may be absent. FIRST is a or x, SECOND is b or w. Scales are f32: a
- * scalar, or one per row of a, column of b or filter. Zero points are whole numbers: both f32 or both i32; the result's
- * is f32. BIAS is f32, one per column of a matrix or per filter. The scales and zero points of OTHER and of the sum are
- * f32 scalars. */
+ * scalar, or one per row of a (if a has two dimensions), column of b or filter. Zero points are whole numbers: both f32
+ * or both i32; the result's is f32. BIAS is f32, one per column of a matrix or per filter. The scales and zero points
+ * of OTHER and of the sum are f32 scalars. */
 typedef enum mica__int8_operand {
   MICA__INT8_FIRST,
   MICA__INT8_SECOND,
@@ -104,7 +104,8 @@ mica_status mica__int8_pack(const mica__int8 *p, const mica__int8_form *form, bo
 /* Packs only rows, for kernels that pack columns themselves: images with filters of one pixel. */
 mica_status mica__int8_pack_rows(const mica__int8 *p, const mica__int8_form *form, bool want_sums,
                                  mica__int8_packed *packed);
-/* True if the operand stays the same between runs, so that it is packed once, in the prologue. */
+/* True if the launch has a prologue and the operand stays the same between runs, so that it is packed once, in the
+ * prologue. */
 bool mica__int8_is_constant(const mica__int8 *p, mica__int8_operand operand);
 /* The queue for launches that read only this operand: the prologue's if it is constant. */
 mica_queue *mica__int8_packer(const mica__int8 *p, mica__int8_operand operand);
@@ -136,7 +137,8 @@ bool mica__int8_columns_are_alike(const mica__int8 *p);
  * to 12 rows. */
 int32_t mica__int8_height_of(int64_t m, bool tall);
 
-/* add.c: pushes the remaining operands of a packed launch, those from OTHER on, in this order, and the attributes. */
+/* add.c: pushes the remaining operands of a packed launch, those from OTHER on, in this order, and the attributes of
+ * the sum. */
 void mica__int8_push_sum(const mica__int8 *p, mica__launch *launch);
 /* For convolutions whose kernel adds nothing: launches the convolution, then adds the other bytes. */
 mica_status mica__int8_conv_then_add(const mica__int8 *p, mica_status (*conv)(const mica__exec *exec));

@@ -13,8 +13,8 @@ static int32_t bits_of(const mica__int8 *p, const mica__int8_operand *list, size
   return bits;
 }
 
-/* Returns the number that is added to the tensor's bytes, and so to their zero point, by converting them to this
- * type. */
+/* Returns what a conversion to this type adds to the tensor's bytes, and so to their zero point: 128, -128, or 0 if the
+ * tensor has this type. */
 static int32_t flip_of(const mica_tensor *tensor, mica_dtype to) {
   return to == MICA_U8 ? mica__int8_mask(tensor, to) : -mica__int8_mask(tensor, to);
 }

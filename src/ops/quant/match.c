@@ -1,6 +1,6 @@
 /* Finds 8-bit products in graphs: quantize(activation(matmul(dequantize, dequantize) + bias)) and parts of it, the same
- * for convolutions, products of integers that are cast to i32 before their zero points are subtracted, and max pooling
- * between equal scales. */
+ * for convolutions, products of integers that are cast to i32 before their zero points are subtracted, max pooling
+ * between equal scales, and the addition of other bytes to a convolution's result. */
 #include "base/element.h"
 #include "ir/pattern.h"
 #include "ops/elementwise/elementwise.h"
@@ -18,7 +18,7 @@ static const mica__node *node_of(const mica_graph *graph, int32_t id) { return m
 static mica_shape shape_of(const mica_graph *graph, int32_t id) { return node_of(graph, id)->type.shape; }
 static mica_dtype dtype_of(const mica_graph *graph, int32_t id) { return node_of(graph, id)->type.dtype; }
 
-/* The value before any reshapes. */
+/* Returns the value before any reshapes. */
 static int32_t behind_shapes(const mica_graph *graph, int32_t id) {
   for (;;) {
     id = mica__pattern_behind(graph, id);
@@ -29,7 +29,7 @@ static int32_t behind_shapes(const mica_graph *graph, int32_t id) {
 
 /* --- operands --- */
 
-/* An integer operand, as ids; 0: absent. */
+/* An integer operand and its numbers, as ids of values; 0: absent. */
 typedef struct operand {
   int32_t q, scale, zero;
   bool reshaped; /* it is used in another shape than q's */
@@ -98,7 +98,7 @@ static bool centred(const mica_graph *graph, int32_t id, operand *o) {
   return !o->zero || fits_in(graph, o->zero, dtype_of(graph, o->q));
 }
 
-/* True if `part` is absent, one number, or one number per index of q's axis, counted from the last. */
+/* True if `part` is absent, one number, or one number per index of q's axis `from_last`, counted from the last. */
 static bool lies_along(const mica_graph *graph, int32_t part, int32_t q, int32_t from_last) {
   if (!part) return true;
   mica_shape shape = shape_of(graph, part), whole = shape_of(graph, q);
@@ -376,7 +376,8 @@ static bool same_number(const mica_graph *graph, int32_t a, int32_t b) {
   return a == b || ((!a || mica__pattern_number(graph, a, &x)) && (!b || mica__pattern_number(graph, b, &y)) && x == y);
 }
 
-/* Finds the convolution that gives these bytes, and its operands. */
+/* True if a convolution gives these bytes, and adds no other bytes yet. Sets its operands (0: absent) and
+ * attributes. */
 static bool conv_of_bytes(const mica__match *match, int32_t bytes, int32_t ids[MICA__INT8_OPERANDS],
                           mica__int8_attrs *attrs) {
   const mica__node *node = node_of(match->graph, bytes);

@@ -1,5 +1,5 @@
-/* Packs the operands of 8-bit products for their kernels: matrices into panels (cl/quant/pack.cl), and images into
- * planes that are grouped by stride (cl/quant/image.cl). */
+/* Packs the operands of 8-bit products for their kernels: matrices and filters into panels (cl/quant/pack.cl), and
+ * images into planes that are grouped by stride (cl/quant/image.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/quant/int8.h"
@@ -46,8 +46,8 @@ int32_t mica__int8_mask(const mica_tensor *tensor, mica_dtype to) { return mica_
 /* Elements that are allocated after the images. The last tile of a product may read past the images by less than a
  * tile, and a GPU's tile has 64 columns. */
 #define SLACK 64
-/* The number of steps (elements of `per` bytes) that a work-item packs if the sums of rows are not requested. If they
- * are requested, one work-item packs all steps of a row. */
+/* The number of steps (elements of `per` values) that a work-item packs if sums are not requested. If they are
+ * requested, one work-item packs all steps of a row or column. */
 #define CHUNK 32
 
 bool mica__int8_is_constant(const mica__int8 *p, mica__int8_operand operand) {

@@ -101,7 +101,7 @@ static const mica__kernel_param mma_params[] = {
     MICA__MMA_PARAMS(MICA__EMULATED),
 };
 #define MMA_VALUES MICA__INT8_VALUES, 1
-/* These variants are only for units that read words of row-major operands. */
+/* The kernel suits only units that read words of row-major operands, so WMMA and DPAS have no variants. */
 static const mica__variant mma_variants[] = {
     MICA__MMA_PTX_128X64(MMA_VALUES),
     MICA__MMA_PTX_64X64(MMA_VALUES),
@@ -131,7 +131,7 @@ static mica_dtype columns_type(const mica__int8 *p) {
 }
 
 /* True if packed rows (columns) have a zero point: either it is an operand, or packing converts between i8 and u8,
- * which makes it 128. */
+ * which moves it by 128. */
 static bool rows_are_offset(const mica__int8 *p, const mica__int8_form *form) {
   return rows_type(p) != form->rows || has(p, p->conv ? MICA__INT8_SECOND_ZERO : MICA__INT8_FIRST_ZERO);
 }
@@ -139,8 +139,8 @@ static bool columns_are_offset(const mica__int8 *p, const mica__int8_form *form)
   return columns_type(p) != form->columns || has(p, p->conv ? MICA__INT8_FIRST_ZERO : MICA__INT8_SECOND_ZERO);
 }
 
-/* The number of steps (elements of 4 values) per tile: at most 16, chosen so that the last tile is as full as
- * possible. */
+/* Returns the number of steps (elements of 4 values) per tile along k: at most 16, chosen so that the last tile is as
+ * full as possible. */
 static int64_t words_of(int64_t depth) {
   int64_t steps = mica__ceil_div(depth, 4);
   return mica__ceil_div(steps, mica__ceil_div(steps, 16));
@@ -405,7 +405,7 @@ static mica_status try_units(mica_engine *engine, const mica__variant *variant, 
   return status;
 }
 
-/* The task's variant, or the one whose tiles take the least time; NULL if the device has none. */
+/* Returns the task's variant, or the one that is estimated to be the fastest; NULL if none fits the device. */
 static const mica__variant *variant_for(const mica__task *task) {
   const mica__kernel_desc *desc = &mica__int8_mma_kernel;
   const mica__int8 *p = task->problem;

@@ -227,7 +227,8 @@ static bool divide(const char *op, int32_t axis, int64_t block, beside *b) {
   return true;
 }
 
-/* Reshapes scale and zero, which have one number for each index of the axis, so that they broadcast to x. */
+/* Reshapes scale and zero, which have one number for each index of the axis, so that they broadcast to x. Returns false
+ * if it records an error. */
 static bool per_axis(const char *op, int32_t axis, beside *b) {
   char tx[MICA_SHAPE_TEXT], ts[MICA_SHAPE_TEXT];
   mica_shape x = mica_value_shape(b->x), own = mica_value_shape(b->scale), wide = {.rank = x.rank};
@@ -282,7 +283,7 @@ static bool lay(const char *op, const mica_quantize_config *config, beside *b) {
 
 static mica_value laid_back(const beside *b, mica_value y) { return b->divided ? mica_reshape(y, b->back) : y; }
 
-/* Packs two elements per byte. */
+/* Packs two elements per byte along the last axis, low nibble first. */
 static mica_value pack4(mica_value q) {
   mica_shape pairs = as_it_is(mica_value_shape(q));
   int32_t last = pairs.rank - 1;

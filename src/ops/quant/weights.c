@@ -55,7 +55,8 @@ static int64_t count_of(mica_shape shape) {
   return count;
 }
 
-/* x is (m, k) and the dequantized weights are (k, n). Each column of weights has `groups` groups, each with a scale. */
+/* x is (m, k), where m counts the rows of all batches, and the dequantized weights are (k, n). Each column of weights
+ * has `groups` groups, each with a scale. */
 typedef struct sizes {
   int64_t m, n, k, groups;
 } sizes;
@@ -349,8 +350,8 @@ static bool find_group(const mica_graph *graph, int32_t part, mica_shape whole, 
   return mica_shape_equal(own, want);
 }
 
-/* Finds the stored bytes behind the operand of dequantize and sets attrs->bits. With 4 bits a byte holds two weights.
- * Returns 0 if the weights are neither bytes nor nibbles. */
+/* Finds the stored bytes behind the operand of dequantize and sets attrs->bits and, for nibbles, attrs->is_signed. With
+ * 4 bits a byte holds two weights. Returns 0 if the weights are neither bytes nor nibbles. */
 static int32_t stored_behind(const mica_graph *graph, int32_t id, mica__weights_attrs *attrs) {
   id = behind_shapes(graph, id);
   const mica__node *node = mica__graph_node(graph, id);

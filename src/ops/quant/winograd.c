@@ -43,7 +43,7 @@ enum { TILES = 16, POSITIONS = 16 };
 /* The panels of filters that a group multiplies together (cl/quant/cpu/panels.clh). */
 enum { PANELS = 4 };
 
-/* The form in which the other kernels would describe its operands: unsigned pixels, signed filters, pairs. */
+/* The packed operands, as int8.h describes them: unsigned pixels, signed filters, two channels per step. */
 static mica__int8_form form_of(int64_t height) {
   return (mica__int8_form){
       .rows = MICA_I8, .columns = MICA_U8, .per = 2, .row_width = height, .column_width = TILES, .run = 1};
@@ -60,13 +60,13 @@ static tiling tiling_of(const mica__conv_dims *d) {
   return t;
 }
 
-/* The elements of a position in a block of transformed images. */
+/* The elements of one of the POSITIONS in a block; the last TILES are unused (winograd_image.cl: position). */
 static int64_t position_of(int64_t steps) { return (steps + 1) * TILES; }
 
 /* The most channels. 4 times a result must fit an int: 4 * 255 * 128 * 9 * 1824 < 2^31. */
 #define MOST_DEPTH 1824
 #define MOST_WIDTH 512 /* cl/quant/cpu/winograd_image.cl */
-/* The most memory for transformed images, which take 8 bytes for each byte of an image. */
+/* The most memory for transformed images, which take at least 8 bytes for each byte of an image. */
 #define MOST_BYTES ((int64_t)32 << 20)
 
 static int64_t bytes_of_images(const mica__int8 *p) {
@@ -109,7 +109,7 @@ static const char *decline(const mica__task *task) {
   return NULL;
 }
 
-/* Transforms the filters, and sums each of them if `sums` is wanted. */
+/* Transforms the filters. If want_sums is true, also sums the values of each filter. */
 static mica_status pack_filters(const mica__int8 *p, const mica__int8_form *form, bool want_sums,
                                 mica__int8_packed *packed) {
   const mica__kernel_desc *desc = &mica__int8_winograd_filters_kernel;
@@ -174,7 +174,7 @@ static mica_status submit(const mica__int8 *p, const mica__int8_form *form, int3
   const tiling t = tiling_of(d);
   mica__launch launch;
   MICA_TRY(mica__int8_begin(p, &mica__int8_winograd_kernel, values, &launch));
-  /* A group takes all filters for its tiles, which then stay in its cache, unless cores would idle. */
+  /* A group computes all filters for its tiles, so that the tiles stay in its cache, unless cores would idle. */
   const int64_t panels = mica__ceil_div(p->m, form->row_width);
   const int64_t parts = mica__ceil_div(4 * (int64_t)device->compute_units, t.blocks * p->batches);
   const int64_t passes = mica__ceil_div(panels, PANELS), block = mica__ceil_div(passes, parts) * PANELS;

@@ -30,7 +30,7 @@ static inline mica__permutation mica__permutation_of(uint32_t n, uint64_t seed, 
   return made;
 }
 
-/* Mixes the bits of a word: two multiplications, each followed by a shift. */
+/* Mixes the bits of a word. Source: lowbias32 of Hash Prospector (C. Wellons). */
 static inline uint32_t mica__permutation_mix(uint32_t x) {
   x ^= x >> 16;
   x *= UINT32_C(0x7feb352d);

@@ -1,4 +1,5 @@
-/* Random numbers, which depend on the seed and on a step number (operand 0), in the shape of operand 1. */
+/* The op random and its builders. The numbers have the shape of operand 1. They depend on the node's key and on the
+ * step number (operand 0). */
 #include "base/error.h"
 #include "ops/common/build.h"
 #include "ops/random/philox.h"
@@ -7,7 +8,7 @@
 
 #include <math.h>
 
-/* The reference computes in long double: near a zero of the cosine f64 would keep few correct bits. */
+/* The reference computes in long double: near a zero of the cosine or sine, f64 would keep few correct bits. */
 #define PI 3.14159265358979323846264338327950288L
 
 enum { UNIFORM, NORMAL, BELOW };
@@ -142,7 +143,7 @@ const mica__op mica__op_random = {.name = "random",
                                   .launch = launch_random,
                                   .shape_only = 2};
 
-/* Each builder call draws from its own stream: the key combines the seed and the graph's number of values. */
+/* Each call for one graph draws from its own stream: the key combines the seed and the graph's number of values. */
 static mica_value draw(mica_value step, mica_value like, mica_dtype dtype, int32_t kind, uint64_t seed, double a,
                        double b) {
   mica__random_attrs attrs = {.dtype = dtype, .kind = kind, .a = a, .b = b};

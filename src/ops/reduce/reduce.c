@@ -29,9 +29,10 @@ const mica__kernel_desc mica__reduce_rows = {MICA__KERNEL("reduce_rows", "reduce
                                              .has_room = has_room};
 const mica__kernel_desc mica__reduce_columns = {MICA__KERNEL("reduce_columns", "reduce/reduce.cl", params, variants)};
 
-/* If there are few rows, each is cut into chunks, so that about WANTED_CHUNKS chunks run in parallel. A chunk has at
- * least SMALLEST_CHUNK elements. Chunks depend only on the sizes and not on the number of compute units, so that the
- * result has the same bits on any number of threads. */
+/* If the device would compute few results in parallel, the n elements of each are cut into chunks (not for argmax), so
+ * that about WANTED_CHUNKS chunks run in parallel. A chunk has at least SMALLEST_CHUNK elements, except the last one.
+ * Chunks depend only on the sizes and not on the number of compute units, so that the result has the same bits on any
+ * number of threads. */
 #define WANTED_CHUNKS 64
 #define SMALLEST_CHUNK 2048
 

@@ -13,8 +13,8 @@ typedef struct mica__reduce_view {
   int64_t outer, n, inner;
 } mica__reduce_view;
 
-/* Reduces x to y (outer, inner). variant is from the list that both kernels share; NULL selects the device's default. n
- * must be above 0. */
+/* Queues the reduction of x, which *view describes, to y (outer, inner). variant is from the list that both kernels
+ * share; NULL selects the device's default. view->n must be above 0. */
 mica_status mica__reduce_launch(mica_queue *queue, const mica__variant *variant, mica_reduction reduction,
                                 const mica__reduce_view *view, const mica_tensor *x, mica_tensor *y);
 

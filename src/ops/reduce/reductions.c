@@ -25,9 +25,9 @@ static mica_status infer_fold(const mica__type *inputs, int32_t input_count, voi
   return infer_reduce(inputs, attrs, true, out);
 }
 
-/* An optional second operand sets the extents of the result. The sum then also runs over the axes where the second
- * operand has extent 1 and the first has not. Infer runs again when open extents become known, and finds further axes
- * then. Reduced axes stay, with extent 1. */
+/* An optional second operand sets the extents of the result. Its axes are aligned with the last axes of the first
+ * operand. The sum then also runs over the axes where the second operand has extent 1 and the first has not. Infer runs
+ * again when open extents become known, and finds further axes then. Reduced axes stay, with extent 1. */
 static mica_status infer_sum(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   mica__reduce_attrs *given = attrs;
   if (input_count == 1) return infer_reduce(inputs, attrs, true, out);

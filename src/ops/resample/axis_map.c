@@ -61,7 +61,8 @@ static double filter(const mica__axis_map *map, double x) {
   return fabs(x) < 1 ? 1 - fabs(x) : 0;
 }
 
-/* Returns the offset of an output's first tap from the element to the left of the output's position. */
+/* Returns the offset of the first element that an output may read from the element to the left of the output's
+ * position. shrink is below 1 if an antialiased filter is wider, otherwise 1. */
 static int64_t reach(const mica__axis_map *map, double shrink) {
   return (int64_t)floor((map->mode == MICA_RESIZE_MODE_CUBIC ? -2 : -1) / shrink) + 1;
 }
@@ -146,7 +147,8 @@ static mica_status each_tap(const mica__axis_map *map, int64_t n, visit_tap *vis
 }
 
 /* Tables while they are filled, one line per output, or per element for the transposed map. For the transposed map,
- * count[i] is the number of taps so far of element i; otherwise `count` is NULL. index and weight may be NULL. */
+ * count[i] is the number of taps so far of element i; otherwise `count` is NULL. most is the largest number of taps of
+ * a line so far. index and weight may be NULL. */
 typedef struct tables {
   int64_t *count;
   int64_t lines, most;

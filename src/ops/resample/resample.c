@@ -4,8 +4,8 @@
 #include "ops/select/launch_check.h"
 #include "runtime/launch.h"
 
-/* resample_lines gives a work-item several rows, until it processes at least this many elements, so that the cost of
- * starting it does not matter. */
+/* A work-item of resample_lines gets several rows, until it does at least this many additions and multiplications, or
+ * has all rows, so that the cost of starting it does not matter. */
 #define LINES_UNIT 8192
 
 /* --- the tables of a map --- */
@@ -216,8 +216,9 @@ static const mica__kernel_desc resample_lines = {
 /* Returns the bytes that a row takes in local memory. */
 static size_t line_bytes(const sizes *s, mica_dtype dtype) { return ((size_t)s->W + 1) * (dtype == MICA_F64 ? 8 : 4); }
 
-/* Chooses the kernel. If two axes are resampled, a work-item on a CPU computes whole rows, provided that a row fits
- * local memory. Otherwise a work-item computes one element, so that adjacent work-items share reads. */
+/* Chooses the kernel. If one axis is resampled, a work-item computes a vector of elements. If two are, a work-item on a
+ * CPU computes whole rows, provided that a row fits local memory; otherwise a work-item computes one element, so that
+ * adjacent work-items share reads. */
 static const mica__kernel_desc *kernel_of(const mica__exec *exec, const sizes *s) {
   const mica_device_info *device = mica_engine_device(mica__queue_engine(exec->queue));
   if (exec->input_count != WITH_COLUMNS) return &resample_rows;

@@ -32,8 +32,8 @@ typedef struct mica__axis_map {
   double scale, cubic_a, crop_start, crop_end; /* a scale of 0 means outputs / n */
 } mica__axis_map;
 
-/* Sets *outputs to the number of outputs for an axis of n elements. MICA_E_SHAPE if a window does not fit, or there
- * would be 2^40 or more. */
+/* Sets *outputs to the number of outputs for an axis of n elements. MICA_E_SHAPE if a window does not fit, or if a
+ * resizing would give 2^40 or more. */
 mica_status mica__map_outputs(const mica__axis_map *map, int64_t n, int64_t *outputs);
 
 /* Sets *taps to the most elements that any output sums, at least 1; for the transposed map, to the most outputs that

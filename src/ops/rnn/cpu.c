@@ -85,14 +85,14 @@ static mica_status submit_pack(mica_queue *queue, mica__launch *launch, const mi
   return mica__queue_submit(queue, launch);
 }
 
-/* Allocates the packed weights: [D][slice][k] of `columns` numbers. */
+/* Allocates packed weights or biases: [D][slice][k] of `columns` numbers. */
 static mica_status packed_tensor(mica_queue *queue, const mica__rnn_layer *layer, const cut *c, int64_t k,
                                  int64_t columns, mica_dtype dtype, mica_tensor **packed) {
   return mica__workspace_tensor(queue, mica__rnn_compute(dtype), MICA_SHAPE(layer->D, c->slices, k, columns), packed);
 }
 
-/* Returns the prologue's queue, whose work runs once before the first run, if all these operands are constant.
- * Otherwise returns the launch's queue. */
+/* Returns the prologue's queue, whose work runs once before the first run, if there is one and all operands of the bit
+ * set are constant. Otherwise returns the launch's queue. */
 static mica_queue *packing_queue(const mica__exec *exec, uint32_t operands) {
   return exec->prologue && (exec->constant & operands) == operands ? exec->prologue : exec->queue;
 }

@@ -1,5 +1,5 @@
-/* Recurrent layers on GPUs: first the input's product over all steps, then one or two stages per step
- * (cl/rnn/gpu/forward.cl). */
+/* Recurrent layers on GPUs. The forward pass first multiplies the inputs of all steps by w; both passes then take one
+ * or two stages per step (cl/rnn/gpu/forward.cl, backward.cl). */
 #include "base/arith.h"
 #include "ops/layout/strided_copy.h"
 #include "ops/rnn/rnn.h"
@@ -34,8 +34,8 @@ const mica__kernel_desc mica__rnn_backward_gpu_kernel = {
  * Estimated, not measured: r of 64 units and four gates takes 64 KB, which a group reads from cache in 1 to 2 us. */
 #define WALKED_UNITS 64
 
-/* The kernel and geometry of the stages of a layer: one stage per step, or two for MICA__RNN_GRU_BEFORE. A launch
- * computes `directions` directions from `first` on. */
+/* The kernel and geometry of the stages of a layer: one stage per step, or two for MICA__RNN_GRU_BEFORE, and one more
+ * at the end of the backward pass. A launch computes `directions` directions from `first` on. */
 typedef struct stages {
   mica__kernel *kernel;
   int64_t first, directions, group;
@@ -108,7 +108,7 @@ static mica_status transpose(mica_queue *queue, const mica_tensor *r, mica_tenso
   return mica__strided_copy(queue, NULL, space, r, &from, *transposed, &to);
 }
 
-/* Computes w x for all steps, directions and gates: (T B, D G H), in the type of sums. */
+/* Computes w x for all steps, directions and gates: (T B, D G H), in the type in which the layer computes. */
 static mica_status input_products(const mica__exec *exec, const mica_tensor *x, const mica_tensor *w,
                                   mica_tensor **products) {
   mica_shape s = mica_tensor_shape(x), t = mica_tensor_shape(w);

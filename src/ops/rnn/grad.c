@@ -1,5 +1,6 @@
 /* The gradient of recurrent layers. The op rnn_grad goes through the steps backwards and computes the gradients of the
- * gates' sums and of the initial states. Matrix products over all steps compute the other gradients from these. */
+ * gates' sums, of the initial states and, per sequence, of the peepholes. Matrix products and sums over all steps
+ * compute the other gradients from these. */
 #include "ops/common/build.h"
 #include "ops/layout/views.h"
 #include "ops/rnn/rnn.h"
@@ -78,8 +79,8 @@ static mica_value within_lengths(mica_value x, mica_value lengths, bool batch_fi
   return mica_where(mica_less(step, length), x, mica__number(x, 0));
 }
 
-/* The gradient of r: for each direction the product of the gradients of the gates' sums and the vectors that r was
- * multiplied with. */
+/* The gradient of r: for each direction the product of `hidden`, the gradients of r h + b_r, and the vectors that r was
+ * multiplied with: h, or the reset h for the last gate of GRU_BEFORE. */
 static mica_value gradient_of_r(const mica__grad *grad, mica_value hidden, int32_t kind) {
   mica_value across = by_direction(hidden, true), before = by_direction(grad->results[MICA__RNN_BEFORE], false);
   if (kind != MICA__RNN_GRU_BEFORE) return mica_matmul(across, before);

@@ -18,7 +18,8 @@ mica_status mica__rnn_copy_state(const mica__exec *exec, int32_t from, int32_t t
 
 mica_dtype mica__rnn_compute(mica_dtype dtype) { return dtype == MICA_F64 ? MICA_F64 : MICA_F32; }
 
-/* Returns how many of the functions f, g and p a kind has: PLAIN has f, GRU has f and g, LSTM has all three. */
+/* Returns how many of the functions f, g and p a kind has: PLAIN has f, GRU and GRU_BEFORE have f and g, LSTM has all
+ * three. */
 static int32_t functions_of(int32_t kind) { return kind == MICA__RNN_PLAIN ? 1 : kind == MICA__RNN_LSTM ? 3 : 2; }
 
 int64_t mica__rnn_alike(const mica__rnn_layer *layer, int64_t first) {

@@ -110,7 +110,7 @@ static void round_to_bytes(const double *h, int64_t H, double *rounded) {
 }
 
 /* Compute one step from x, h[H] and c[H]. a[sums][H] receives the sums that the step saves, and `next` the next h; the
- * next c replaces c. `reset` and `rounded` are scratch of [H]. */
+ * next c replaces c. reset[H] receives the reset gate times h. `rounded` is scratch of [H]. */
 static void lstm_step(const walk *w, const double *x, double *a, const double *h, double *c, double *rounded,
                       double *next) {
   const int64_t H = w->layer->H;

@@ -1,6 +1,6 @@
 /* ops/rnn/rnn.h: recurrent layers. The op `rnn` computes a layer and, if its gradient is wanted, saves what `rnn_grad`
- * needs. rnn_grad computes the gradients of the gates' sums and of the initial states. Ordinary products compute all
- * other gradients from these. */
+ * needs. rnn_grad computes the gradients of the gates' sums, of the initial states and, per sequence, of the peepholes.
+ * Ordinary products and sums compute all other gradients from these. */
 #ifndef MICA_OPS_RNN_RNN_H
 #define MICA_OPS_RNN_RNN_H
 
@@ -14,7 +14,7 @@
  * state before its product with r. */
 enum { MICA__RNN_PLAIN, MICA__RNN_LSTM, MICA__RNN_GRU, MICA__RNN_GRU_BEFORE };
 
-/* Operands of rnn and of rnn_grad, required ones first; and their results. */
+/* Operands of rnn: x, w and r, which are required, then the optional ones. */
 enum {
   MICA__RNN_X,
   MICA__RNN_W,
@@ -26,9 +26,9 @@ enum {
   MICA__RNN_PEEPHOLES,
   MICA__RNN_OPERANDS
 };
-/* Results of rnn that its gradient reads:
+/* Results of rnn. The gradient reads the last three:
  *
- *    SUMS     (T, B, D, sums H), for each step the values that cl/rnn/cell.clh lists
+ *    SUMS     (T, B, D, sums H) or, with batch_first, (B, T, D, sums H): for each step the values of cl/rnn/cell.clh
  *    BEFORE   h before every step
  *    CELLS    for LSTM c before every step, for GRU_BEFORE the reset gate times h, empty for other kinds
  *
@@ -48,17 +48,17 @@ enum {
 };
 /* Results of rnn_grad:
  *
- *    DSUMS        (T, B, D, G H), the gradient of w x + b_w
+ *    DSUMS        (T, B, D, G H) or, with batch_first, (B, T, D, G H): the gradient of w x + b_w
  *    DHIDDEN      for GRU the gradient of r h + b_r, in the same shape; empty for other kinds
- *    DPEEPHOLES   (D, B, 3 H), not yet summed over B */
+ *    DPEEPHOLES   (D, B, 3 H), not yet summed over B; empty without peepholes */
 enum { MICA__RNN_DSUMS, MICA__RNN_DHIDDEN, MICA__RNN_DH0, MICA__RNN_DC0, MICA__RNN_DPEEPHOLES, MICA__RNN_GRAD_RESULTS };
 
 #define MICA__RNN_FUNCTION_ATTRS(X, S, label)                                                                          \
   X(S, ENUM, label, 0, "a gate's function", mica__rnn_function_names)                                                  \
   X(S, REAL, label##_alpha, 0, "its alpha")                                                                            \
   X(S, REAL, label##_beta, 0, "its beta")
-/* f0, g0 and p0 are the functions f, g and p of direction 0. Default functions, alphas and betas are already filled
- * in. */
+/* f0, g0 and p0 are the functions f, g and p of direction 0; f1, g1 and p1 are those of direction 1. Default functions,
+ * alphas and betas are already filled in. */
 #define MICA__RNN_ATTRS(X, S)                                                                                          \
   X(S, INT, present, 0, "operands that are there")                                                                     \
   X(S, ENUM, kind, 0, "of the cell", mica__rnn_kind_names)                                                             \
@@ -78,7 +78,8 @@ extern const char *const mica__rnn_function_names[], *const mica__rnn_kind_names
 extern const mica__attr_list mica__rnn_attr_list;
 extern const mica__op mica__op_rnn, mica__op_rnn_grad;
 
-/* A layer's sizes and cell. Row t time_stride + b batch_stride of a sequence tensor is step t of sequence b. */
+/* A layer's sizes and cell: T steps, B sequences, H units, D directions. Step t of sequence b is row t time_stride + b
+ * batch_stride of x; other sequence tensors have D rows for it, one per direction. */
 typedef struct mica__rnn_layer {
   int32_t kind;
   int64_t gates, sums; /* gates is the rows of w and r per unit, sums the numbers that a step saves per unit */
@@ -93,12 +94,12 @@ typedef struct mica__rnn_layer {
 int64_t mica__rnn_gates(int32_t kind);
 int64_t mica__rnn_sums(int32_t kind);
 int64_t mica__rnn_directions(int32_t direction);
-/* Describes a layer. `sequence` is the shape of a tensor with one row per step, `r` the shape of r. Both shapes must be
- * known. */
+/* Describes a layer. `sequence` is the shape of a tensor whose first axes are steps and sequences (x or SUMS), `r` the
+ * shape of r. Both must be known. */
 mica__rnn_layer mica__rnn_layer_of(const mica__rnn_attrs *attrs, mica_shape sequence, mica_shape r);
 
-/* Checks that the shape is `want`, where open dimensions match any extent. If not, MICA_E_SHAPE with a message that has
- * the operand's name. */
+/* Checks that the shape is `want`. An open dimension of either matches any extent. If not, MICA_E_SHAPE with a message
+ * that has the operand's name. */
 mica_status mica__rnn_expect(const char *name, mica_shape shape, mica_shape want);
 
 /* mica__op.evaluate of both ops: references in double. */
@@ -113,7 +114,8 @@ mica_status mica__rnn_check_layers(struct mica__check *check, const mica__op *op
 
 /* Returns operand k of a launch; NULL if it is absent. */
 const mica_tensor *mica__rnn_operand(const mica__exec *exec, int32_t k);
-/* Copies operand `from` to result `to`, or zeros if the operand is absent; does nothing if the result is not wanted. */
+/* Copies operand `from` to result `to`, or zeros if the operand is absent; does nothing if the result is empty or not
+ * wanted. */
 mica_status mica__rnn_copy_state(const mica__exec *exec, int32_t from, int32_t to);
 /* Chooses rnn_cpu or rnn_gpu for a pass and queues it (route.c). The backward pass reads what the forward pass saved,
  * so both must make the same choice. Therefore rnn_cpu declines a pass if the kernel of either pass does not suit. */
@@ -142,7 +144,8 @@ void mica__rnn_set_cell(const mica__kernel_desc *desc, int32_t *values, const mi
 void mica__rnn_add_functions(mica__launch *launch, const mica__rnn_layer *layer, int64_t first, mica_dtype dtype);
 /* Returns the dtype in which values of `dtype` are computed: f64 for f64, f32 for all others. */
 mica_dtype mica__rnn_compute(mica_dtype dtype);
-/* Records a launch's cost: `share` of the layer's 2 T B D G H (H + inputs) operations. */
+/* Records a launch's cost: `share` of the layer's 2 T B D G H (H + inputs) operations, and of its bytes. G is the
+ * number of gates. */
 void mica__rnn_add_cost(mica__launch *launch, const mica__rnn_layer *layer, int64_t inputs, double share);
 
 /* In cpu.c and gpu.c. */

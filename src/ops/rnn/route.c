@@ -6,7 +6,8 @@ typedef struct problem {
   const mica__rnn_layer *layer;
 } problem;
 
-/* Declines unless the CPU kernels of both passes suit, because the second pass reads what the first has saved. */
+/* Declines unless the CPU kernels of both passes suit, because the backward pass reads what the forward pass has
+ * saved. */
 static const char *decline_cpu(const mica__task *task) {
   const problem *p = task->problem;
   const char *reason = mica__exec_declines(p->exec, task, &mica__rnn_forward_cpu_kernel);

@@ -1,5 +1,5 @@
 /* Deformable convolution: samples the image at the positions of the filters' elements, moved by the offsets, and
- * multiplies the samples by the filters. */
+ * multiplies the samples by the mask, if there is one, and by the filters. */
 #include "base/error.h"
 #include "ops/sample/sample.h"
 
@@ -13,8 +13,8 @@ typedef struct deform {
 
 static int64_t or_one(int64_t value) { return value ? value : 1; }
 
-/* Sets *d to the sizes of the convolution of x with the filters w. Returns the reason if the shapes do not fit, else
- * NULL. */
+/* Sets the sizes in *d for x and the filters w; d->how and d->groups must be set. Returns the reason if the shapes do
+ * not fit, else NULL. */
 static const char *misfit(mica_shape x, mica_shape offset, mica_shape w, deform *d) {
   bool known = x.rank == 4 && offset.rank == 4 && w.rank == 4 && x.dim[1] > 0 && offset.dim[1] > 0 &&
                offset.dim[2] > 0 && offset.dim[3] > 0;
@@ -45,8 +45,8 @@ static const char *misfit(mica_shape x, mica_shape offset, mica_shape w, deform 
   return d->filters % d->groups ? "groups must divide the number of filters" : NULL;
 }
 
-/* Sets *d to the sizes of the convolution. If the operands' shapes do not fit, MICA_E_SHAPE with a message that has
- * them. */
+/* Sets *d to the sizes of the convolution. If the operands' shapes do not fit, MICA_E_SHAPE with a message that names
+ * the shapes. */
 static mica_status find_extents(mica_value x, mica_value offset, mica_value mask, mica_value w,
                                 const mica_conv_config *config, deform *d) {
   mica_shape sx = mica_value_shape(x), so = mica_value_shape(offset), sw = mica_value_shape(w),

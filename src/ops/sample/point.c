@@ -1,5 +1,5 @@
-/* Finds the elements that a sample between elements reads, their weights, and the slopes of these weights, on the
- * host. */
+/* The references' part of sampling, on the host: the elements that a point of the grid reads, their weights, and the
+ * slopes of these weights. */
 #include "ops/sample/sample.h"
 
 #include <math.h>

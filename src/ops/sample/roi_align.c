@@ -6,15 +6,16 @@
 /* The samples of all K boxes along one axis, `per` for each cell of the result. */
 typedef struct span {
   mica_value positions; /* (K, cells * per) */
-  /* True for samples that count: at most a pixel outside the image and, if adaptive, with a number within their cell
-   * that is below its `samples`. */
+  /* True for samples that count: those at most one pixel outside the image. If adaptive, only the first `samples`
+   * samples of each cell can count. */
   mica_value inside;
   mica_value samples; /* if adaptive, how many each cell of a box has, (K, 1); otherwise null */
 } span;
 
 /* For adaptive sampling, where the number of samples per cell differs between boxes. Returns the relative positions (0
  * to 1) of cells * per samples in each box, (K, cells * per). Sets s->samples to the numbers of samples per cell, at
- * most `per`, and s->inside to the samples that count. */
+ * most `per`, and s->inside to true for the first that many samples of each cell; the caller excludes those outside the
+ * image. */
 static mica_value adaptive_steps(mica_value boxes, int64_t cells, int64_t per, mica_value size, span *s) {
   mica_value numbers = mica_range(boxes.graph, MICA_I64, cells * per),
              each = mica_scalar(boxes.graph, MICA_I64, (double)per);

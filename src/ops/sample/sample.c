@@ -1,5 +1,5 @@
-/* Samples x between its elements, and the gradients of sampling. The operands are x, the grid, dy (only for the
- * gradients) and the images (optional, always last). */
+/* The op sample, which reads x between its elements, and the ops of its gradients. The operands are x, the grid, dy
+ * (only for the gradients) and the images (optional, always last). */
 #include "ops/sample/sample.h"
 
 #include "base/arith.h"
@@ -272,7 +272,8 @@ static mica_status check_which(mica__check *check, const mica__op *op, int32_t w
       c.bound[c.input_count] = (double)x[i].dim[0];
       c.inputs[c.input_count++] = (mica__type){i == 2 ? MICA_I64 : MICA_I32, {1, {grid[i].dim[0]}}};
     }
-    /* The gradient of an element of x sums over all points of the grid, the gradient of a point over all channels. */
+    /* Gradients have more terms: that of an element of x sums over all points of the grid, that of a point over all
+     * channels. */
     if (with_dy) c.terms *= 5;
     list[i] = c;
   }

@@ -72,7 +72,7 @@ MICA_CHECKED mica_status mica__check_end(mica__check_group *group);
  *    the driver ended the process in another kernel of the op
  *    MICA__NO_CASE: a defect of the check, for which the tests look
  *
- * kernel is NULL for an implementation without one, variant is NULL for all variants. */
+ * kernel is NULL for an implementation without one. variant is NULL if the line is for all variants. */
 #define MICA__NO_CASE "no case"
 void mica__check_skip(mica__check *check, const char *name, const mica__kernel_desc *kernel,
                       const mica__variant *variant, const char *cases, bool tried);
@@ -120,7 +120,7 @@ mica_status mica__check_run(mica_engine *engine, const struct mica__op *op, mica
 mica_status mica__check_watched(mica_engine *engine, const struct mica__op *op, mica__doctor_watch *watch,
                                 mica_doctor_fn *fn, void *user, mica_doctor_summary *summary);
 /* Reports the lines, with their numbers of cases, that a check would have on any device, without launching anything.
- * For an op that chooses among implementations (conv, gemm). */
+ * Only for ops whose check obeys mica__check.dry_run (conv, gemm). */
 mica_status mica__check_list(mica_engine *engine, const struct mica__op *op, mica__check_level level,
                              mica_doctor_fn *fn, void *user, mica_doctor_summary *summary);
 

@@ -117,8 +117,8 @@ bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const
   return !decline_task(choice->impl, &task);
 }
 
-/* Returns why an implementation cannot be chosen for a task on its device, regardless of the tuner's results and of
- * quarantine. Returns NULL if it can be chosen; the task is then planned. */
+/* Returns why an implementation cannot be chosen by its place in the list, regardless of quarantine. Returns NULL if it
+ * can be chosen; the task is then planned. */
 static const char *declines(const mica__impl *impl, mica__task *task) {
   /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): no list of implementations is empty. */
   const char *reason = is_left_out(impl) ? "it is left out by request"
@@ -137,9 +137,9 @@ const mica__impl *mica__route(const mica__impl *const *list, const void *problem
   return *list;
 }
 
-/* Returns the reason why an implementation is not used for the task on the engine's device; NULL if it is used. If
- * the first variant of its kernel that fits is in quarantine, the task gets the next one, whatever the
- * implementation would choose itself. */
+/* Returns the reason why an implementation is not used for the task on the engine's device; NULL if it is used, with
+ * the task planned. If the first variant of its kernel that fits is in quarantine, the task gets the next one, whatever
+ * the implementation would choose itself. */
 static const char *reason_against(mica_engine *engine, const mica__impl *impl, mica__task *task) {
   task->variant = NULL;
   const char *reason = declines(impl, task);

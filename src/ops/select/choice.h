@@ -5,7 +5,7 @@
  * starts, and the values that differ from that variant: "gemm_gpu nvidia.128x64 MICRO_M=4".
  *
  * A choice or variant is in quarantine if a check or a tuner found its results wrong on this device and driver, or if
- * it could not be built (the entries "bad" in runtime/tuning.h). Launches then use another. */
+ * it could not be built or started (the entries "bad" in runtime/tuning.h). Launches then use another. */
 #ifndef MICA_OPS_SELECT_CHOICE_H
 #define MICA_OPS_SELECT_CHOICE_H
 
@@ -27,13 +27,13 @@ typedef struct mica__choice {
 /* Writes the choice as text, such as "gemm_gpu nvidia.128x64 MICRO_M=4", and returns `text`. */
 const char *mica__choice_format(const mica__choice *choice, char text[MICA__TUNING_TEXT]);
 
-/* Reads a choice from its text. False if the text is too long or names an implementation, a variant, a parameter or
- * a value that does not exist: another version may have written it. */
+/* Reads a choice from its text. False if the text is empty or too long, or names an implementation, a variant, a
+ * parameter or a value that does not exist: another version may have written it. */
 bool mica__choice_parse(const mica__impl *const *list, const char *text, mica__choice *choice);
 
 /* True if the choice may be launched for the problem on the engine's device: its implementation can compute the problem
- * and does not decline it, its variant fits the device, and neither is in quarantine or excluded
- * (mica__choice_leave_out). */
+ * and does not decline it, its variant fits the device, and neither they nor the implementation's helper kernel are in
+ * quarantine. False if the implementation is excluded (mica__choice_leave_out). */
 bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const void *problem);
 
 /* Chooses what to launch for a problem: the tuner's best for `key`, if mica__choice_is_open is true for it. Otherwise
@@ -46,8 +46,8 @@ mica__choice mica__choose(mica_engine *engine, const mica__impl *const *list, co
 const mica__impl *mica__route(const mica__impl *const *list, const void *problem, const mica_device_info *device);
 
 /* For tests and benches: excludes the implementation of this name from being chosen in this process, until a call with
- * NULL clears the list. It holds up to 8 names, which the caller keeps alive; false if it is full. References cannot be
- * excluded. Call it while no other thread uses the library. */
+ * NULL clears the list. It holds up to 8 names, which the caller keeps alive; false if it is full. mica__choose still
+ * falls back on a reference that is excluded. Call it while no other thread uses the library. */
 bool mica__choice_leave_out(const char *name);
 
 /* Puts the choice into quarantine for as long as the engine lives, because it could not be compiled or started. The
@@ -55,8 +55,8 @@ bool mica__choice_leave_out(const char *name);
 mica_status mica__choice_avoid(mica_engine *engine, const mica__choice *choice);
 
 /* Chooses an implementation for the problem and queues its launch. If the choice cannot be compiled or started here
- * (MICA_E_BUILD, MICA_E_UNSUPPORTED), avoids it from now on and tries the next one, down to the reference, whose
- * failure is returned. */
+ * (MICA_E_BUILD, MICA_E_UNSUPPORTED), avoids it from now on and tries the next one, down to the reference. Any other
+ * failure, and every failure of the reference, is returned. */
 mica_status mica__choose_and_launch(mica_queue *queue, const mica__impl *const *list, const void *problem,
                                     const char *key);
 
@@ -73,7 +73,8 @@ mica_status mica__choose_for_check(mica_queue *queue, const mica__impl *const *l
 mica_status mica__choice_launch(mica_queue *queue, const mica__choice *choice, const void *problem);
 
 /* Lists all choices for a problem that mica__choice_is_open allows: each implementation without a variant, followed by
- * the same implementation with each allowed variant of its kernel. The caller frees *choices unless the call fails. */
+ * the same implementation with each allowed variant of its kernel. If it is not allowed without a variant, its variants
+ * are not listed either. The caller frees *choices unless the call fails. */
 mica_status mica__choices_of(mica_engine *engine, const mica__impl *const *list, const void *problem,
                              mica__choice **choices, size_t *count);
 

@@ -1,5 +1,5 @@
 /* The doctor runs every op's check on the quick grid. It puts variants that are wrong or do not build into quarantine,
- * so that no launch chooses them (runtime/tuning.h), and releases those that pass. */
+ * so that no launch chooses them (runtime/tuning.h), and releases those that pass now or have no line of their own. */
 #include "base/text.h"
 #include "ops/select/check.h"
 #include "ops/select/registry.h"

@@ -4,8 +4,8 @@
  * problem and device, plans how to divide the work, and takes the problem or declines it with a reason. The op chooses
  * the first one that takes it, unless a tuner has measured a better one. The reference never declines.
  *
- * Variants in quarantine are not used: a check or a tuner found their results wrong on this device
- * (runtime/tuning.h). */
+ * Variants in quarantine are not used: a check or a tuner found their results wrong on this device, or they could not
+ * be built (runtime/tuning.h). */
 #ifndef MICA_OPS_SELECT_IMPL_H
 #define MICA_OPS_SELECT_IMPL_H
 
@@ -52,7 +52,8 @@ typedef struct mica__impl {
    * implementation plans nothing. */
   void (*plan)(mica__task *task);
   /* Returns NULL if the implementation takes a planned task on its device. Otherwise returns the reason, a property of
-   * the problem or the device in a few words: "the matrices are large". Builds and allocates nothing. */
+   * the problem or the device in a few words: "the matrices are large". Builds and allocates nothing. If `decline` is
+   * NULL, the implementation takes every task. */
   const char *(*decline)(const mica__task *task);
   /* Never chosen by its place in the list, only if a tuner found it best. */
   bool only_tuned;

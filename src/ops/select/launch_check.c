@@ -240,7 +240,7 @@ static mica_status find_group(class_groups *groups, const mica__kernel_desc *ker
   return MICA_OK;
 }
 
-/* Adds a case to the groups of the kernels that it launched. Sets *right to true if checking continues. */
+/* Adds a case to the groups of the kernels that it launched. Sets *right to false if checking must not continue. */
 static mica_status add_case(class_groups *groups, const mica__launch_notes *notes, mica_status status, double worst,
                             size_t number, bool *right) {
   /* If a kernel cannot be built or is declined, it is the last one that the launch asked for. The status says nothing

@@ -13,11 +13,11 @@ typedef struct mica__launch_case {
   const void *attrs; /* the op's attributes, as its builder makes them; NULL for the defaults */
   mica__type inputs[MICA__CHECK_INPUTS];
   int32_t input_count;
-  double bound[MICA__CHECK_INPUTS]; /* inputs are random from -bound to bound; integers are truncated. 0 means 2 */
+  double bound[MICA__CHECK_INPUTS]; /* inputs are random, |x| <= bound; integers are truncated. 0 means 2 */
   /* The number of terms in a result's sum, for its tolerance; 0 if every element must be exact. */
   double terms;
-  /* The bound is that of a sum whose terms add up to the result's largest element. For ops that are not sums, where the
-   * reference on absolute values would give no bound. */
+  /* The allowed error is that of a sum whose terms' absolute values add up to that of the result's largest element. For
+   * ops that are not sums, where the reference on absolute values would give no bound. */
   bool normwise;
   const char *variants[2]; /* mica__exec.variant, on a CPU and on a GPU */
   uint32_t unwanted;       /* bit k: the launch gets no tensor for result k */

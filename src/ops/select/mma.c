@@ -96,7 +96,8 @@ double mica__mma_cost(mica__mma_tile tile, const mica__tiled *p, int64_t splits,
   const double units = fmax(1, (double)device->compute_units);
   const double tiles = (double)mica__ceil_div(p->m, tile.m) * (double)mica__ceil_div(p->n, tile.n);
   const double groups = tiles * (double)p->batches * (double)splits, area = (double)(tile.m * tile.n);
-  /* A compute unit with only one group of four warps has one warp per scheduler, so no other warp fills its waits. */
+  /* A compute unit with only one group of four warps has one warp per scheduler, so no other warp fills its waits. For
+   * vendors other than NVIDIA, this is assumed of a group of any size. */
   const bool alone = groups <= units && (!tile.copies || tile.threads <= 4 * 32);
   const double share = area / busy(tile, device) * (alone ? 4.0 / 3 : 1);
   const double steps = (double)mica__ceil_div(p->k, splits) + FILL, sums = (double)(p->m * p->n) * (double)p->batches;

@@ -19,9 +19,9 @@ typedef enum mica__mma_unit {
   MICA__MMA_UNITS
 } mica__mma_unit;
 
-/* The rows of a parameter table. `native` is MICA__EMULATED, which compiles the emulations without optimisation.
- * Convolutions pass MICA__CASE, because their unoptimised emulations would run longer over a check's grid than the
- * optimisation takes.
+/* The rows of a parameter table. Products pass MICA__EMULATED as `native`, which compiles the emulations without
+ * optimisation. Convolutions pass MICA__CASE, because their unoptimised emulations would run longer over a check's grid
+ * than the optimisation takes.
  *
  * A variant's values are, in this order: the unit; 1 for its instructions or 0 for an emulation; warps along rows and
  * columns; elements per warp along rows and columns; stages. */
@@ -144,8 +144,8 @@ mica_status mica__mma_check(mica_engine *engine, const mica__kernel_desc *desc, 
  *    mica__mma_prove       tries the device's variant, once; MICA_E_UNSUPPORTED if it was wrong or could not be built
  *    mica__mma_disproved   why the trial failed; NULL if it was right, did not run yet, or is not needed
  *
- * A wrong result counts for all engines of the device. A failed build counts only for its engine, because drivers
- * differ. */
+ * While the thread has an open build list, mica__mma_prove only notes the kernel. A wrong result counts for all engines
+ * of the device. A failed build counts only for its engine, because drivers differ. */
 extern const mica__kernel_desc mica__mma_trial_kernel;
 mica_status mica__mma_try(mica_engine *engine, const mica__variant *variant, mica_dtype type);
 mica_status mica__mma_prove(mica_engine *engine, int32_t unit, mica_dtype type);
@@ -170,9 +170,9 @@ typedef struct mica__mma_plan {
  * pieces. */
 double mica__mma_cost(mica__mma_tile tile, const mica__tiled *p, int64_t splits, const mica_device_info *device);
 
-/* Plans with the task's variant, or with the one that is estimated to be the fastest for the product on the device (the
- * emulation if the device has no unit), and with the cheapest split of the depth into at most `most` parts. product->k
- * is a number of steps of MICA__MMA_STEP pieces. */
+/* Plans with the task's variant, or with the one that is estimated to be the fastest for the product on the device,
+ * among those that were measured (the emulation if the device has no unit), and with the cheapest split of the depth
+ * into at most `most` parts. product->k is a number of steps of MICA__MMA_STEP pieces. */
 mica__mma_plan mica__mma_choose(const mica__kernel_desc *desc, const mica__task *task, const mica__tiled *product,
                                 int64_t most);
 

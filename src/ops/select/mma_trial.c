@@ -1,4 +1,5 @@
-/* A product of known result that tests a device's matrix unit (cl/matmul/mma/trial.cl). */
+/* A product of known result that tests a device's matrix unit (cl/matmul/mma/trial.cl), and the results of all such
+ * trials in this process. */
 #include "base/element.h"
 #include "base/error.h"
 #include "ops/select/mma.h"

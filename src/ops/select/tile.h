@@ -58,7 +58,7 @@ double mica__tile_cost(const mica__tile *tile, const mica__tile_speed *speed, co
 
 /* A variant, and the number of parts into which the depth is split. */
 typedef struct mica__tile_plan {
-  const mica__variant *variant; /* NULL if none fits the device */
+  const mica__variant *variant; /* NULL if none fits the device, or all are in quarantine */
   int64_t splits;
   double cost; /* as from mica__tile_cost */
 } mica__tile_plan;

@@ -60,7 +60,7 @@ mica_status mica__trial_poison(mica__trial *trial);
 mica_status mica__trial_verify(mica__trial *trial, const mica__choice *choice);
 
 /* Measures the shipped choices for a problem ("gemm 64,64,64") in this process and keeps the fastest. Choices with
- * wrong results go into quarantine (choice.h). MICA_E_UNSUPPORTED if none could be run. */
+ * wrong results go into quarantine (choice.h). MICA_E_UNSUPPORTED if none ran and gave the right result. */
 mica_status mica__tune(mica_engine *engine, const char *problem);
 /* Calls mica__tune if tuning is on for the engine and it has no result for `key` yet. If this fails, logs it; the
  * order of the implementations then decides. */

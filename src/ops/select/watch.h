@@ -1,6 +1,6 @@
 /* ops/select/watch.h: an examination (mica_doctor_run) whose process a driver may crash. Another process watches it
- * and, after a crash, starts a new process that continues. Only the command `mica` includes this header: the library
- * exports its functions, but they are no part of the API. */
+ * and, after a crash, starts a new process that continues. Besides the doctor, only the command `mica` includes this
+ * header: the library exports its functions, but they are no part of the API. */
 #ifndef MICA_OPS_SELECT_WATCH_H
 #define MICA_OPS_SELECT_WATCH_H
 

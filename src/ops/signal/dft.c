@@ -85,7 +85,8 @@ static const mica__kernel_param params[] = {
 static const mica__variant variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA_F32, 4, 2, 2)};
 static const mica__kernel_desc stage_kernel = {MICA__KERNEL("fft_stage", "signal/fft_stage.cl", params, variants)};
 
-/* Finds the factors of n, beginning with factors that have butterflies; returns how many they are. */
+/* Finds factors of n, beginning with those that have butterflies; returns how many they are. The only factor of 1 is
+ * 1. */
 static int factors_of(int64_t n, int64_t *factors) {
   static const int64_t small[] = {5, 3, 4, 2};
   int count = 0;

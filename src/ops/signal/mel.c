@@ -34,7 +34,8 @@ mica_mel_config mica_mel_kaldi(double rate, int64_t mels) {
                            .norm = MICA_MEL_NORM_NONE};
 }
 
-/* Copies config and replaces zeros by defaults. Returns false if it records an error. */
+/* Copies config (NULL means all defaults), replaces zeros by defaults and checks it. Returns false if it records an
+ * error. */
 static bool resolve(const char *op, mica_value x, const mica_mel_config *given, mica_mel_config *out) {
   static const mica_mel_config none = {0};
   *out = given ? *given : none;

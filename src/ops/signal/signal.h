@@ -24,7 +24,8 @@ mica_value mica__dft(mica_value x, int64_t n, int64_t m, bool inverse, bool real
  * error and returns null. */
 mica_value mica__signal_matrix(const char *op, mica_value like, const double *values, int64_t rows, int64_t columns);
 
-/* Copies config and replaces zeros by defaults. Returns false if it records an error. */
+/* Copies config (NULL means all defaults), replaces zeros by defaults and checks it. Returns false if it records an
+ * error. */
 bool mica__stft_resolve(const char *op, mica_value x, const mica_stft_config *config, mica_stft_config *out);
 /* Returns the `width` values of the window (after mica__stft_resolve), divided by their norm if the config says so.
  * The caller frees them; NULL if memory is short. */

@@ -1,5 +1,5 @@
-/* Spectrograms and their inverse. Short frames are multiplied by a matrix of windowed waves; long frames are
- * transformed in stages (dft.c). */
+/* Spectrograms, their inverse and their magnitude. Short frames are multiplied by a matrix of windowed waves; long
+ * frames are transformed in stages (dft.c). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/signal/signal.h"
@@ -34,7 +34,8 @@ bool mica__stft_resolve(const char *op, mica_value x, const mica_stft_config *gi
          mica__builder_number(op, x, "the pre-emphasis", out->preemphasis, -1, 1);
 }
 
-/* Returns the number of zeros before a window of `width` in a frame of `length`. */
+/* Returns the number of zeros before a window of `width` in a frame of `length`; with snip, all zeros follow the
+ * window. */
 static int64_t offset_of(const mica_stft_config *c) { return c->snip ? 0 : (c->length - c->width) / 2; }
 
 double *mica__stft_window(const mica_stft_config *c) {

@@ -82,7 +82,8 @@ static mica_value transform(mica_value x, int64_t n, int64_t m, bool inverse, bo
   return mica__narrow(inverse ? mica_affine(y, 1 / (double)n, 0) : y, x);
 }
 
-/* Cuts x (..., k, parts) to at most `most` numbers along axis -2. Returns false if it records an error. */
+/* Checks that x is (..., k, parts), and cuts it to at most `most` numbers along axis -2. A `most` of 0 means no limit.
+ * Returns false if it records an error. */
 static bool take(const char *op, mica_value *x, int32_t parts, int64_t most) {
   const mica_shape shape = mica_value_shape(*x);
   char text[MICA_SHAPE_TEXT];

@@ -9,8 +9,8 @@
 #include "runtime/launch.h"
 #include "runtime/workspace.h"
 
-/* To compare n elements with each other takes n n steps in one launch; a radix sort takes about 30 n steps in
- * fourteen launches or more. */
+/* To compare n elements with each other takes n n steps in one launch; a radix sort of 32 bits takes about 30 n steps,
+ * in 13 launches on a CPU and 25 on a GPU. */
 #define MOST_RANKED 64
 /* On a CPU, a row of n elements has ceil(n / LEAST_BLOCK) blocks, but the blocks of all rows are at most MOST_BLOCKS
  * (at least one per row). These are more blocks than cores, so that no core waits for long. */

@@ -19,8 +19,8 @@ typedef enum mica__order_kind { MICA__ORDER_RISING, MICA__ORDER_FALLING, MICA__O
  * i][r] of it is j if x[o, j, i] is the r-th element of its row. Equal elements keep their order. The caller destroys
  * *order after queueing its readers.
  *
- * The time grows with outer inner n alone, and for an INDEX also with the digits of extent. MICA_E_OVERFLOW if n or
- * extent is too large for 32 bits. */
+ * The time grows with outer inner n and with the digits of a key; for an INDEX these are the digits of extent.
+ * MICA_E_OVERFLOW if n or extent is too large for 32 bits. */
 mica_status mica__sort_order(const mica__exec *exec, const mica_tensor *x, mica__rows r, mica__order_kind kind,
                              int64_t extent, mica_tensor **order);
 

@@ -1,10 +1,9 @@
-/* Resizes one axis after another with the resampling op. If x is not floating and the mode is nearest, gathers elements
- * instead. */
+/* Resizes axes with the resampling op. If x is not floating and the mode is nearest, gathers elements instead. */
 #include "base/error.h"
 #include "ops/common/build.h"
 #include "ops/resample/resample.h"
 
-/* Describes in *map how axis k is resized. If the axis keeps its size, returns false and sets *map to the identity. */
+/* Describes in *map how axis k is resized. If the axis stays as it is, returns false and sets *map to the identity. */
 static bool axis_map(mica_value x, const mica_resize_config *config, int32_t k, mica__axis_map *map) {
   int64_t n = mica_value_shape(x).dim[k];
   *map = (mica__axis_map){.kind = MICA__MAP_RESIZE,

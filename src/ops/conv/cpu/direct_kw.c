@@ -29,7 +29,8 @@ const mica__kernel_desc mica__conv_cpu_direct_kw_kernel = {
 #define MOST_OF_PRODUCT 512
 /* The packed floats of a tile's pixels in one channel, for a filter of one tap. */
 #define TILE_PITCH(seg) ((seg) > 4 ? 16 : 8)
-/* The most pixels of a strip: its sums for a panel of 32 filters take half of a first-level cache of 48 KiB. */
+/* The most pixels of a strip, unless a row has more: the sums of so many for a panel of 32 filters take half of a
+ * first-level cache of 48 KiB. */
 #define STRIP 196
 /* MOST_PARTS: the filters are divided into at most so many parts. MOST_STRIPS: the largest number of strips that is
  * tried; strips that do not fit the caches are divided further. GAIN: a larger number of parts or strips must save at
@@ -86,8 +87,9 @@ static void plan_packing(plan *p) {
   }
 }
 
-/* Chooses the longest strips for which the source of all channels fits half of a second-level cache. There are at least
- * `least` strips. Sets p->rows to 0 if a strip of one row does not fit. */
+/* Chooses the longest strips for which the source of all channels fits half of a second-level cache. A strip has at
+ * most 1 / least of the rows, rounded up, and at most STRIP pixels if it has several rows. If the result has one row,
+ * it is cut into segments instead. Sets p->rows to 0 if a strip of one row (or segment) does not fit. */
 static void choose_strips(const mica_device_info *device, int64_t least, plan *p) {
   const mica__conv_phase *w = &p->phase;
   const int64_t room = mica__core_model_of(device)->l2_floats / 2, a_row = mica__ceil_div(w->out[2], p->seg);

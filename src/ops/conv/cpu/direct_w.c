@@ -75,8 +75,9 @@ static void choose_tile(plan *p, bool long_vectors) {
   p->nv = !long_vectors ? 1 : p->mr == 4 ? 4 : 2;
 }
 
-/* Chooses the fewest strips that make GROUPS work-groups and whose data fit the cache: the first level if several
- * register tiles read them, else a quarter of the second. If no strip fits, a strip has one row. */
+/* Chooses the fewest strips that make GROUPS work-groups (if there are enough rows) and whose data fit the cache: the
+ * first level if several register tiles read them, else a quarter of the second. If no strip fits, a strip has one
+ * row. */
 static void choose_rows(plan *p, const mica__core_model *core) {
   int64_t strips = mica__ceil_div(GROUPS, mica__max(1, p->dims.n * p->dims.groups));
   int64_t room = p->dims.k <= p->mr ? core->l2_floats / 4 : core->l1_floats;

@@ -1,5 +1,5 @@
-/* Forward and backward data on CPUs, for any phase of a pass (ops/conv/phase.h), as a matrix product. Only one panel of
- * its right operand is in memory at a time (cl/conv/cpu/implicit_gemm.cl). */
+/* Forward and backward data on CPUs, for any phase of a pass (ops/conv/phase.h), as a matrix product. A work-group has
+ * only one panel of the right operand in memory at a time (cl/conv/cpu/implicit_gemm.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "cl/conv/fields.clh"
@@ -34,8 +34,9 @@ static int64_t panel_floats(const mica_device_info *device) { return 3 * mica__c
 
 /* The phases that a launch computes. Backward with a stride, a phase is the set of the result's pixels whose positions
  * have the same remainder when they are divided by the stride (ops/conv/phase.h). A launch computes one phase, or both
- * phases of the columns if the stride of the width is 2. If the stride of the height is 2, the phases of the rows in
- * between may have no taps: zero_rows is then true, and the launch also stores zeros in these rows. */
+ * phases of the columns if the stride of the width is 2. If the stride of the height is 2 and that of the width 1 or 2,
+ * the phases of the rows in between may have no taps: zero_rows is then true, and the launch also stores zeros in these
+ * rows. */
 typedef struct phases {
   mica__conv_phase at[2];
   int32_t count;
@@ -72,7 +73,8 @@ typedef struct plan {
   int64_t nr, taps, cb, kb, panels, columns;
 } plan;
 
-/* Rows of local memory: a panel, sums, the rows of a tile that two phases share, and two rows of zeros. */
+/* Rows of local memory: a panel; the sums; with two phases, a tile whose rows interleave the sums of both; and two rows
+ * of zeros, stored for ZERO_ROWS. */
 static int64_t rows_of(const plan *p, int32_t together) {
   return p->cb * p->taps + together * p->kb + (together > 1 ? 2 * p->mr : 0) + 2;
 }
@@ -115,8 +117,8 @@ static plan make_plan(const phases *together, const mica__variant *variant, cons
   p.cb = blocks > 0 ? mica__ceil_div(w->c, blocks) : 1;
   p.kb = 0;
   int64_t rows = mica__min(MOST_ROWS, room(&p, device) - rows_of(&p, together->count)) / together->count;
-  /* The parts of K (the result's channels) have equal size. A core takes consecutive work-groups (of two cores, one
-   * takes the first half), so with unequal parts one core would work longer than the other. */
+  /* The parts of K (the result's channels) have about equal size. A core takes consecutive work-groups (of two cores,
+   * one takes the first half), so with unequal parts one core would work longer than the other. */
   int64_t parts = mica__ceil_div(tiles, mica__max(1, rows / p.mr));
   p.kb = mica__max(1, mica__ceil_div(tiles, mica__max(1, parts))) * p.mr;
   int64_t panels = mica__ceil_div(p.columns, p.nr);

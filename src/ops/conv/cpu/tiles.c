@@ -20,8 +20,8 @@ const mica__kernel_desc mica__conv_cpu_tiles_kernel = {
 #define GROUPS 2
 /* With fewer columns per work-group, tiles are half empty. */
 #define FEWEST_COLUMNS 56
-/* The most bytes of a work-group's pixels: half of a second-level cache of 2 MB; filters pass through the other
- * half. */
+/* The most bytes of a work-group's pixels, unless a single row takes more: half of a second-level cache of 2 MB;
+ * filters pass through the other half. */
 #define MOST_BYTES (1 << 20)
 /* With fewer channels or filters tiles are mostly padding. */
 #define FEWEST_CHANNELS 16

@@ -1,5 +1,5 @@
-/* The weight gradient on CPUs, in register tiles (cl/conv/cpu/wgrad_implicit_gemm.cl): any problem whose sizes fit
- * ints and whose rows fit local memory. */
+/* The weight gradient on CPUs, in register tiles (cl/conv/cpu/wgrad_implicit_gemm.cl): problems of any type but f64
+ * whose sizes fit ints and whose rows fit local memory. */
 #include "base/arith.h"
 #include "base/error.h"
 #include "cl/conv/fields.clh"
@@ -60,8 +60,8 @@ typedef struct plan {
   int64_t copy_at, list_at, scratch; /* in floats */
 } plan;
 
-/* The problem without the taps that read only padding (their gradient is zero). first: the first tap that is left in
- * each dimension. whole: no tap was removed. */
+/* The problem without the taps that read only padding (their gradient is zero); at least one tap stays. first: the
+ * first tap that is left in each dimension. whole: no tap was removed. */
 typedef struct trimmed_problem {
   mica__conv_dims dims;
   int64_t first[3], all; /* all: taps of the filter before any were removed */

@@ -21,10 +21,10 @@ const mica__kernel_desc mica__conv_depthwise_cpu_w_kernel = {
 #define VW 16
 /* Shorter rows leave too many lanes idle. */
 #define MIN_ROW 5
-/* True if x and y are too large for the caches; always false backward with stride 2. This kernel, which reads one plane
- * after the other, is then slower than cpu_c.c, which reads sixteen planes side by side (lanes along channels). Forward
- * with stride 1 this kernel reads 24 GB/s and cpu_c.c 41 for planes of 112x112; 21 and 34 for 56x56 (2 cores of Zen 4,
- * 2026-11-23). */
+/* True if x and y are too large for the caches. This kernel, which reads one plane after the other, is then slower than
+ * cpu_c.c, which reads sixteen planes side by side (lanes along channels). Forward with stride 1 this kernel reads 24
+ * GB/s and cpu_c.c 41 for planes of 112x112; 21 and 34 for 56x56 (2 cores of Zen 4, 2026-11-23). Always false backward
+ * with stride 2. */
 static bool waits_for_memory(const mica__conv *conv, const mica__conv_planes *v, const mica__core_model *core) {
   return v->out_stride == 1 && mica_tensor_bytes(conv->x) + mica_tensor_bytes(conv->y) > (size_t)core->cached_bytes;
 }

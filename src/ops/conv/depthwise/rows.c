@@ -10,9 +10,9 @@
 /* Rows up to SHORT_ROW take vectors of 8 pixels, longer rows vectors of 16. */
 #define SHORT_ROW 8
 #define LONG_VECTOR 16
-/* If a plane has at least LARGE_PLANE pixels, several vectors of a row are processed together (vectors_of). For weight
- * gradients the limit is lower, because they read another plane, too. With more than FEW_PRODUCTS multiply-adds per
- * pixel, computing takes longer than reading, and one vector is processed at a time. */
+/* If the plane that is read has at least LARGE_PLANE pixels, several vectors of a row are processed together
+ * (vectors_of). For weight gradients the limit is lower, because they read another plane, too. With more than
+ * FEW_PRODUCTS multiply-adds per pixel, computing takes longer than reading, and one vector is processed at a time. */
 #define LARGE_PLANE 1024
 #define LARGE_PLANE_OF_WGRAD 512
 #define FEW_PRODUCTS 9
@@ -31,7 +31,7 @@ mica__conv_planes mica__conv_planes_of(const mica__conv *conv) {
   return p;
 }
 
-/* SIDE: the height and width of the planes if there is a kernel with this size built in, else 0. */
+/* SIDE: the height and width of the planes that are read, if there is a kernel with this size built in, else 0. */
 static int32_t side_of(const mica__kernel_desc *desc, const mica__conv *conv, const mica__conv_planes *p) {
   const mica__conv_dims *d = &conv->dims;
   int64_t max_out = conv->pass == MICA__CONV_BWD_FILTER ? MAX_KNOWN_OF_WGRAD : MAX_KNOWN;

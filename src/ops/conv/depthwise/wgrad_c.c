@@ -17,8 +17,8 @@ const mica__kernel_desc mica__conv_depthwise_wgrad_c_kernel = {
 /* In rows of at least this many pixels, lanes along a row (wgrad_w.c) are full enough. In rows of 4 pixels, lanes
  * along channels are 1.0 to 1.5 times as fast, in shorter rows 1.4 to 3.2 times (2026-11-24). */
 #define LONG_ROW 6
-/* The number of work-groups if there are enough images: it keeps a few cores evenly busy. It is the same on all
- * devices, so all of them add the sums in the same order. */
+/* The fewest work-groups if there are enough images: this number keeps a few cores evenly busy. It is the same on all
+ * devices, so all devices add the sums in the same order. */
 #define GROUPS 64
 
 /* What cl/conv/wgrad_reduce.cl takes: the problem, and the partial sums of its gradient, one for each part of the

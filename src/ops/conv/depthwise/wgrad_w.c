@@ -16,7 +16,8 @@ const mica__kernel_desc mica__conv_depthwise_wgrad_w_kernel = {
 
 #define VW 16
 /* With fewer filters than FEW_FILTERS, the images are also divided into parts, in the same way on all devices.
- * GROUPS_A_UNIT: the work-groups per compute unit if there are enough filters, which keep the units evenly busy. */
+ * GROUPS_A_UNIT: the fewest work-groups per compute unit if there are enough filters; they keep the units evenly
+ * busy. */
 #define FEW_FILTERS 64
 #define GROUPS_A_UNIT 16
 /* Limits for MANY_FILTERS filters per channel or more. Lanes along filters (wgrad_implicit_gemm) are then fuller if

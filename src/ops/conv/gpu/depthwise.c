@@ -126,7 +126,7 @@ const mica__impl mica__conv_gpu_depthwise = {.name = "conv_gpu_depthwise",
                                              .launch = launch_phases};
 
 /* The pixels of a part: at least 16 per work-item, so that adding the parts costs little. If there are enough pixels,
- * the parts make four work-groups for each compute unit. */
+ * the parts make about four work-groups for each compute unit, or one for each filter if these are more. */
 static int64_t part_pixels(const mica__conv_dims *d, int64_t threads, const mica_device_info *device) {
   int64_t pixels = d->n * mica__product3(d->out), filters = d->groups * d->k;
   int64_t wanted = mica__ceil_div(4 * (int64_t)device->compute_units, filters);

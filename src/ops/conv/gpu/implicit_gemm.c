@@ -199,8 +199,8 @@ static mica_status launch_products(mica_queue *queue, const mica__conv *conv, pr
  * count them. */
 #define MOST_PHASES 4096
 
-/* True if only the first of several phases has taps, as with a filter of one element. Its pixels and those between them
- * are then the whole result. */
+/* True if only the first of several phases has taps, as with a filter of one element, and if the strides multiply to at
+ * most MOST_PHASES. The pixels of that phase and those between them are then the whole result. */
 static bool is_alone(const mica__task *task) {
   const mica__conv *conv = task->problem;
   const int64_t count = mica__conv_phase_count(conv);

@@ -11,7 +11,8 @@ static const mica__kernel_param params[] = {
     MICA__TILE_PARAMS,
     MICA__CASE("SPLIT_K", "1: partial sums for gemm_splitk", 0, 1),
 };
-/* The offsets of the rows and columns that a work-item reads take registers, so tiles are smaller than a product's. */
+/* The offsets of the rows and columns that a work-item reads take registers, so the largest tile is smaller than a
+ * product's. */
 #define TILES(...) .classes = MICA__ON_GPU, .values = {MICA__CONV_VALUES, 2, __VA_ARGS__, 0}
 #define VENDOR(name) .vendors = 1u << MICA_VENDOR_##name
 #define NOT_INTEL .vendors = ~(1u << MICA_VENDOR_INTEL)
@@ -23,9 +24,10 @@ static const mica__variant variants[] = {
     {.name = "intel.32x32", VENDOR(INTEL), TILES(8, 8, 4, 4, 8, 4, 4, 0, 16)},
     {.name = "gpu.16x32", .vendors = 0, TILES(4, 8, 4, 4, 8, 4, 4, 0, 0)},
 };
-/* The variants' speeds in their order. They are from a model (2026-11-25), except the last one for sm_90: the model
- * gave 29, but on an H200 (2026-11-26) MobileNetV2's gradients then took 3.4 ms instead of 1.5, 0.85 ms of it in
- * work-groups of one warp. Other tiles are as fast as modelled in both ResNets. */
+/* One row per variant, in their order, from a model (2026-11-25). One number is measured instead: busy_90 of the last
+ * variant is 9, not the model's 29, because with 29 the gradients of MobileNetV2 on an H200 (2026-11-26) took 3.4 ms
+ * instead of 1.5 ms, 0.85 ms of it in work-groups of one warp. In both ResNets the other tiles are as fast as the model
+ * says. */
 static const mica__tile_speed speeds[] = {{2, 93, 66}, {4, 84, 53}, {4, 49, 49}, {6, 70, 37}, {8, 29, 29}, {16, 57, 9}};
 static bool has_room(const int32_t *values, const mica_device_info *device);
 const mica__kernel_desc mica__conv_gpu_wgrad_implicit_gemm_kernel = {
@@ -37,8 +39,8 @@ static bool has_room(const int32_t *values, const mica_device_info *device) {
   return mica__tile_has_room(&tile, 0, device);
 }
 
-/* The most pixels and elements of an image: ints count them, and a tile that begins below this still ends within an
- * int. */
+/* The most pixels of y in all images, and elements of an image: ints count them, and a tile that begins below this
+ * still ends within an int. */
 #define MOST_POSITIONS (INT32_MAX - 65536)
 #define SPLIT_MAX 512
 
@@ -71,7 +73,7 @@ static const char *decline(const mica__task *task) {
 }
 
 /* Launches the tiles. If splits > 1, `partial` receives the sums of each part; otherwise the epilogue writes the
- * result, and `partial` is not read. */
+ * result, and `partial` is not used. */
 static mica_status launch_tiles(mica_queue *queue, const mica__task *task, int64_t splits, mica_buffer *partial) {
   const mica__kernel_desc *desc = &mica__conv_gpu_wgrad_implicit_gemm_kernel;
   const mica__conv *conv = task->problem;

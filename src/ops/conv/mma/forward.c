@@ -125,8 +125,8 @@ static mica_status pack(mica_queue *queue, const mica__conv *conv, mica__conv_ph
   return mica__queue_submit(queue, &launch);
 }
 
-/* True if the kernel can read the filters in place: they have one element, and their channels take a multiple of 16
- * bytes. */
+/* True if the kernel can read the filters in place: they have one element, their channels take a multiple of 16 bytes,
+ * and so does the memory before them. */
 static bool is_packed(const mica__conv *conv, const mica__conv_phase *w) {
   const int64_t piece = PIECE_BYTES / (int64_t)mica_dtype_size(conv->dtype);
   return mica__product3(w->taps) == 1 && w->w_c == 1 && w->w_k == w->c && w->w_at == 0 && w->c % piece == 0 &&

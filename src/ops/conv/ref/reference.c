@@ -95,8 +95,8 @@ static element element_at(const mica__conv_dims *d, mica__conv_pass pass, int64_
                    .first = plane / channels};
 }
 
-/* Finds the term at index `outer` of the sum's first dimension and position `inner` of the others; false if it is
- * zero because the tap reads padding. */
+/* Finds the term at index `outer` of the sum's first dimension and position `inner` of the others; false if there is
+ * none, because the tap reads padding or, for backward data, because the tap reads the pixel for no output. */
 static bool term_of(const mica__conv_dims *d, mica__conv_pass pass, const element *e, int64_t outer,
                     const int64_t inner[3], term *t) {
   int64_t other[3], n = e->first, k = e->channel, c = outer;

@@ -12,7 +12,8 @@ static const mica__kernel_param params[] = {
     MICA__INT("TILE", "results along an edge of a tile", 2, 4),
     MICA__INT("MR", "tiles of a register tile", 6, 8),
 };
-/* Sums of 8 tiles by 32 filters fill the registers of AVX-512, sums of 6 by 16 the registers of AVX2. */
+/* Sums of 8 tiles by 32 filters take 16 of the 32 registers of AVX-512, sums of 6 by 16 take 12 of the 16 registers of
+ * AVX2. */
 static const mica__variant variants[] = {
     MICA__VECTOR_VARIANT("long.4x4", MICA__LONG_VECTOR, MICA__CONV_VALUES, 4, 8),
     MICA__VECTOR_VARIANT("long.2x2", MICA__LONG_VECTOR, MICA__CONV_VALUES, 2, 8),

@@ -9,7 +9,8 @@ static const mica__kernel_param params[] = {
     MICA__DTYPE("D_T", "type of x, w and y", MICA__CONV_TYPES),
     MICA__INT("MR", "filters of a register tile", 6, 8),
 };
-/* Sums of 8 filters by 32 channels fill the registers of AVX-512, sums of 6 by 16 the registers of AVX2. */
+/* Sums of 8 filters by 32 channels take 16 of the 32 registers of AVX-512, sums of 6 by 16 take 12 of the 16 registers
+ * of AVX2. */
 static const mica__variant variants[] = {
     MICA__VECTOR_VARIANT("long", MICA__LONG_VECTOR, MICA_F32, 8),
     MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 6),

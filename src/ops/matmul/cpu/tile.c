@@ -88,9 +88,9 @@ static int64_t block_m(const mica__core_model *core) { return core->l2_floats / 
  * last place off, or 4 if it is added in four parts. */
 #define LONG_K 512
 #define IN_PLACE_M 128
-/* With one batch, a D of more than UNCUT_M rows is cut into an even number of blocks of rows. A D of fewer rows is
- * first a single block, so that one group reads B once, unless B is read in place for a k of at most short_depth.
- * choose_blocks cuts this block further only if nothing is packed. */
+/* With one batch, a D of more than UNCUT_M rows is cut into an even number of blocks of rows. A D of at most UNCUT_M
+ * rows is first a single block, so that one group reads B once, unless B is read in place for a k of at most
+ * short_depth. choose_blocks cuts this block further only if nothing is packed. */
 #define UNCUT_M 64
 /* Blocks of a B that is read only once: short in K, so that rows are read in long runs and sums stay in the first level
  * cache. */
@@ -120,8 +120,8 @@ static bool suits(const mica__variant *variant, const mica__gemm *gemm, const mi
   return columns < WIDE || (core->wide_tiles && gemm->n >= columns && gemm->m > WIDE_M && !reads_once(gemm, core));
 }
 
-/* The first variant that fits the device and suits the product, else the last of the table. Variants in quarantine
- * are skipped, unless engine is NULL. */
+/* Returns the first variant that fits the device and suits the product, else the last of the table, even if that is in
+ * quarantine. Other variants in quarantine are skipped, unless engine is NULL. */
 static const mica__variant *choose_variant(const mica__gemm *gemm, const mica_device_info *device,
                                            mica_engine *engine) {
   const mica__variant *variant = variants, *last = &variants[mica__gemm_tile_kernel.variant_count - 1];

@@ -14,7 +14,7 @@ static const mica__kernel_param params[] = {
                MICA__TEXTURE_LINE, MICA__TEXTURE_PLANE),
 };
 
-/* A variant that reads the matrix by the texture cache. It was not measured on any device, so it is used only if a
+/* A variant that reads the matrix through the texture cache. It was not measured on any device, so it is used only if a
  * tuner finds it faster. */
 #define TEXTURE_VARIANT(label, predicate, lanes, kind)                                                                 \
   {                                                                                                                    \
@@ -48,8 +48,8 @@ static const mica__matrix *matrix_of(const mica__gemm *gemm, int32_t *layout) {
   return vector_is_a ? &gemm->b : &gemm->a;
 }
 
-/* True if vectors of `width` elements of the matrix are whole pixels of an image over its buffer, and if the kernel
- * does not write to this buffer. */
+/* True if sums are f32, if vectors of `width` elements of the matrix are whole pixels of an image over its buffer, and
+ * if the kernel does not write to this buffer. */
 static bool has_texture(const mica__gemm *gemm, int64_t width, mica__texture kind) {
   int32_t layout = 0;
   const mica__matrix *matrix = matrix_of(gemm, &layout);

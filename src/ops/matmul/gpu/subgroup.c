@@ -38,7 +38,7 @@ static bool suits(const mica__variant *variant, const mica_device_info *device) 
          value(variant->values, "SUBGROUP") == (int32_t)device->subgroup_min;
 }
 
-/* The emulation if nothing else suits. */
+/* Returns the first variant that suits the device; the emulation if no other does. */
 static const mica__variant *choose_variant(const mica_device_info *device) {
   const mica__variant *variant = variants;
   while (!suits(variant, device)) variant++;

@@ -14,8 +14,8 @@ static const mica__kernel_param tile_params[] = {
 };
 
 /* A model of the GPUs' schedulers, which reads the machine code, chose the values that keep the multiply-add units
- * busiest. A work-item with fewer sums reads more local memory. AMD's variant has 256 multiply-adds and 4 waves per
- * SIMD (gfx90a). On Intel 8 work-items share the 4 KiB of a thread's registers, so each has 16 sums. */
+ * busiest. A work-item with fewer sums reads more local memory. On AMD (gfx90a) 4 waves run per SIMD. On Intel 8
+ * work-items share the 4 KiB of a thread's registers, so each has 16 sums. */
 #define TILES(...) .classes = MICA__ON_GPU, .values = {MICA__GEMM_VALUES, __VA_ARGS__, 8, 0}
 #define VENDOR(name) .vendors = 1u << MICA_VENDOR_##name
 #define NOT_INTEL .vendors = ~(1u << MICA_VENDOR_INTEL)

@@ -37,8 +37,7 @@ static const char *unsuited(const mica__gemm *gemm) {
 }
 
 /* Copies in the background take 16 adjacent, aligned bytes. If rows do not consist of such pieces, each element is read
- * alone, and gemm_gpu's f32 arithmetic is faster. Matrices of bytes are taken in any case, because the only alternative
- * is gemm_naive. */
+ * alone, and gemm_gpu's f32 arithmetic is faster. Matrices of bytes are taken in any case. */
 static const char *decline_pieces(const mica__gemm *gemm) {
   mica_dtype type = mica_tensor_dtype(gemm->a.tensor);
   if (type == MICA_I8) return NULL;
