@@ -1,4 +1,4 @@
-/* Reports: sections of items, which hold copies of everything that they show. */
+/* Reports: sections of items, which hold copies of everything that they show; and reports as JSON. */
 #include "report/report.h"
 
 #include "base/error.h"
@@ -203,7 +203,7 @@ static void add_cell(mica__text *json, const mica_item *item, size_t at) {
     mica__json_number(json, item->numbers[at]);
 }
 
-/* Writes rows of numbers as arrays, or as objects if columns have names. */
+/* Writes rows of cells as arrays or, for tables and points with named columns, as objects. */
 static void add_rows(mica__text *json, const mica_item *item) {
   const bool named = item->column_names && (item->kind == MICA_ITEM_KIND_TABLE || item->kind == MICA_ITEM_KIND_POINTS);
   mica__text_add(json, "[");
@@ -309,7 +309,8 @@ static bool has_prediction(const section *s) {
   return false;
 }
 
-/* Writes a section's predicted labels, likeliest class, number or text as "prediction". */
+/* Writes a section's predicted labels, likeliest class, number or text as "prediction", unless an item has that name.
+ * If there are labels, the class is left out. */
 static void add_prediction(mica__text *json, const section *s) {
   static const char *const plain[] = {"value", "text", "translation"};
   const bool several = has_labels(s);
