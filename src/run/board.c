@@ -67,7 +67,8 @@ static mica_status add_grid(const mica_run *run, const mica_dataset *data, size_
 }
 #endif
 
-/* Writes the first training pictures as one grid. Does nothing if the samples are not pictures of one size. */
+/* Writes the first training pictures as one grid. Does nothing unless the samples are pictures of one size, with 1 or 3
+ * channels and sides of at most MOST_PIXELS, or without MICA_WITH_PNG. */
 static mica_status add_pictures(const mica_run *run) {
   const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
 #if MICA_WITH_PNG

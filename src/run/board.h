@@ -4,10 +4,10 @@
 
 #include "run/run.h"
 
-/* Writes a new event file with the network under test, the settings and stored values (run/facts.h), and the first
- * training pictures. */
+/* Writes to the run's new event file: the network under test, the settings and stored values (run/facts.h), and the
+ * first training pictures. */
 mica_status mica__board_begin(const mica_run *run);
-/* Writes histograms of the weights, if the network has at most MICA__BOARD_WEIGHTS of them. */
+/* Writes histograms of the f32 weights. Does nothing if the network has more than MICA__BOARD_WEIGHTS elements. */
 #define MICA__BOARD_WEIGHTS (1 << 20)
 mica_status mica__board_weights(const mica_run *run, int64_t step);
 

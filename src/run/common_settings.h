@@ -5,8 +5,8 @@
 #include "run/setting_fields.h"
 #include "run/tokens.h"
 
-/* The tokenizer of a task on texts. `standard` is its default, `source` its help, and `letters` the conditions under
- * which "lowercase" has an effect (mica_setting_row.of). */
+/* Settings of the tokenizer of a task on texts. `standard` is its default, `source` its help, and `letters` the
+ * conditions under which "lowercase" has an effect (mica_setting_row.of). */
 #define MICA__TOKENIZER_SETTINGS(X, S, standard, source, letters)                                                      \
   X(S, TEXT, tokenizer, "tokenizer", standard, "NAME", source, .names = mica__tokenizer_kind_at, .fixed = true,        \
     .structure = true)                                                                                                 \
@@ -15,7 +15,7 @@
   X(S, FLAG, lowercase, "lowercase", "false", "", "train a tokenizer that ignores case", .of = letters, .fixed = true, \
     .structure = true)
 
-/* The blocks of a transformer. */
+/* Settings of a transformer's blocks. The arguments are the defaults. */
 #define MICA__BLOCK_SETTINGS(X, S, dropout_, positions_, feed_forward_)                                                \
   X(S, REAL, dropout, "dropout", dropout_, "P", "dropout of block outputs and of attention", .low = 0, .high = 0.99,   \
     .fixed = true)                                                                                                     \
@@ -24,7 +24,7 @@
   X(S, CHOICE, feed_forward, "feed-forward", feed_forward_, "NAME", "activation of the feed-forward layers",           \
     .names = mica__feed_forward_at, .fixed = true, .structure = true)
 
-/* The spectra of a task on recordings. `least` is the least number of mel frequencies. */
+/* Settings of the spectra of a task on recordings. `least` is the least number of mel frequencies. */
 #define MICA__MEL_SETTINGS(X, S, least)                                                                                \
   X(S, INT, rate, "rate", "0", "HZ", "sample rate to convert recordings to; 0: the first recording's", .low = 0,       \
     .high = 192000, .fixed = true)                                                                                     \
@@ -34,7 +34,7 @@
     "SpecAugment: number of frequency masks, and of time masks, per recording in training; 0: none", .low = 0,         \
     .high = 16, .fixed = true)
 
-/* Classes as answers. */
+/* Settings of tasks whose answers are classes. `smoothing` is the default. */
 #define MICA__SMOOTHING_SETTINGS(X, S, smoothing)                                                                      \
   X(S, REAL, label_smoothing, "label-smoothing", smoothing, "S",                                                       \
     "part of the target probability to share among all classes; 0: off", .low = 0, .high = 1, .fixed = true)
@@ -44,7 +44,7 @@
     "1,5,2 (default: all equal)",                                                                                      \
     .fixed = true)
 
-/* The names of MICA_POSITIONS_LIST and MICA_FEED_FORWARD_LIST; NULL after the last. */
+/* Return name i of MICA_POSITIONS_LIST or MICA_FEED_FORWARD_LIST; NULL after the last. */
 const char *mica__positions_at(size_t i);
 const char *mica__feed_forward_at(size_t i);
 

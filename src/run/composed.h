@@ -30,15 +30,15 @@
   .evaluate = mica__composed_evaluate, .predict = mica__composed_predict, .report = mica__composed_report
 #define MICA__COMPOSED(input_, head_) MICA__COMPOSED_PREPARED(input_, head_), .prepare = mica__composed_prepare
 
-/* How well the data suit a task, judged by its row; 0 if they do not suit it. */
+/* Returns how well the data suit a task, a larger number for a better fit; 0 if they do not suit it. */
 int32_t mica__task_suits(const mica__task_row *task, const mica_dataset *data);
 /* True if the task has a metric of that name that is not minor (mica_task_metric.minor). */
 bool mica__task_measures(const mica_run *run, const char *metric);
-/* Adds the picture of a sample with a caption; does nothing for other samples. */
+/* Adds the picture of a sample with a caption. Does nothing unless samples are pictures with 1 or 3 channels. */
 mica_status mica__sample_add_picture(const mica_run *run, mica_report *report, const mica__sample *sample,
                                      const char *name, const char *caption);
 
-/* Replaces the batch's column of that name by a value computed from it, for samples that training mixes. */
+/* Replaces the value of the batch's column of that name, if there is one, for example by mixed samples. */
 void mica__batch_replace(const mica_batch_values *batch, const char *name, mica_value value);
 
 void mica__composed_opens(const mica_run *run, mica_dataset_config *config);

@@ -169,8 +169,8 @@ static void modernise(const char *name, const char *value, mica__text *text) {
     if (!strchr(" \t", *at) && (*at != ',' || at[1])) mica__text_addf(text, "%c", *at);
 }
 
-/* True if a value is right for the task. Sets *status to MICA_E_NOMEM if memory is short, and otherwise leaves it
- * alone. */
+/* True if the run's task accepts this value of the setting. Sets *status to MICA_E_NOMEM if memory is short, and
+ * otherwise leaves it alone. */
 static bool is_right(const mica_run *run, const char *name, const char *value, mica_status *status) {
   const mica_status is = mica__settings_check(run->task->name, &(mica_setting){name, value}, 1);
   if (is == MICA_E_NOMEM) *status = is;
@@ -187,8 +187,8 @@ static bool may_be_empty(const mica_run *run, const char *name) {
   return !*row->value || row->kind == MICA_SETTING_KIND_TEXT || row->kind == MICA_SETTING_KIND_PATH;
 }
 
-/* Takes a setting from config.json. Settings and values that this version does not know are skipped, and values in
- * an older form are modernised. */
+/* Takes a setting from config.json. Settings and values that this version does not know are skipped, except that any
+ * value of init and teacher is taken. Values in an older form are modernised. */
 static mica_status take_setting(mica_run *run, const char *name, const char *value) {
   mica__text modern = {0};
   mica_status status = MICA_OK;
@@ -245,7 +245,7 @@ static mica_status check_kind(const mica_run *run, const cJSON *item) {
   return MICA_OK;
 }
 
-/* Remarks that a newer version wrote the run. */
+/* Adds a remark if a newer version wrote the run. */
 static mica_status remark_version(mica_run *run, const char *path, const char *version) {
   int wrote[3] = {0}, reads[3] = {0}, k = 0;
   if (!version || sscanf(version, "%9d.%9d.%9d", &wrote[0], &wrote[1], &wrote[2]) != 3 ||

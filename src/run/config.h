@@ -6,7 +6,7 @@
 #include "run/facts.h"
 
 mica_status mica__run_write_config(const mica_run *run);
-/* Appends the text of config.json, with `data` as the place of the data. */
+/* Appends the text of config.json, with `data` as the path of the data. */
 void mica__run_config_text(const mica_run *run, const char *data, mica__text *json);
 /* Appends the texts or numbers of a stored value as a JSON list. */
 void mica__fact_text(mica__text *json, const mica__fact *fact);

@@ -106,7 +106,7 @@ static mica_status note_tested(mica_run *run) {
   return samples > 0 || others ? mica__run_note_numbers(run, MICA__TESTED, &samples, 1) : MICA_OK;
 }
 
-/* Opens a part and keeps it; the part stays NULL if the data do not have it. */
+/* Opens a part and keeps it; the part stays NULL if the data do not have it, or are a dataset of the caller's. */
 static mica_status open_optional(mica_run *run, const mica_dataset_config *opening) {
   mica_dataset *data = NULL;
   if (run->config.dataset) return MICA_OK;

@@ -49,12 +49,12 @@ typedef struct mica__fact_row {
   mica__fact_kind kind;
   size_t offset; /* in the struct */
   bool needed;
-  bool of_task; /* the task's own list checks it; here only its kind matters */
+  bool of_task; /* the task's own list checks it; here only kind and `most` */
   size_t count;
   const char *of;    /* name of the stored value that gives the count; "input": its channels or columns */
   size_t each, more; /* an `each` of 0 means 1 */
   double above;      /* numbers must be greater than this; see MICA__OR_ZERO and MICA__ANY_SIGN */
-  double most;       /* numbers are whole and at most this; 0 for no such limit */
+  double most;       /* numbers are whole and from 0 to this; 0 for no such limit */
 } mica__fact_row;
 
 /* Without one of these, numbers must be above 0; MICA__OR_ZERO allows 0 too, MICA__ANY_SIGN all numbers. */

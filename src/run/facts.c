@@ -1,4 +1,4 @@
-/* The values stored with a run (facts), which other data must fit, and remarks on the run. */
+/* The values stored with a run (facts), which other data must fit, and its columns of classes (categories). */
 #include "run/facts.h"
 #include "base/number.h"
 #include "run/columns/categories.h"

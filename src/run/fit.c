@@ -29,8 +29,8 @@ static double rate_of(const mica_train_progress *e) {
   return e->seconds > 0 ? (double)e->training.samples / e->seconds : 0;
 }
 
-/* Adds the metrics of a part to the epoch's row and to TensorBoard's events, which are grouped by the part of a tag
- * before the slash. */
+/* Adds the loss and metrics of a part of the data to the epoch's row. Adds the finite ones to TensorBoard's events too,
+ * with tags such as "loss/training". */
 static mica_status note_metrics(mica_run *run, const mica_metrics *m, const char *prefix, const char *part,
                                 int64_t step) {
   char column[64];
@@ -62,7 +62,8 @@ static mica_status note_ranks(mica_run *run, const mica_train_progress *e) {
   return MICA_OK;
 }
 
-/* If TensorBoard's events cannot be written, this is only a warning, so that the rest of the record is kept. */
+/* Logs a warning if the network, pictures or weights could not be written for TensorBoard. The rest of the record is
+ * kept. */
 static void warn_of_board(mica_status status) {
   if (status != MICA_OK) mica__log(MICA_LOG_LEVEL_WARNING, "%s", mica_error_message());
 }
@@ -97,8 +98,8 @@ static mica_status note_epoch(mica_run *run, const mica_train_progress *e) {
   return status;
 }
 
-/* Records the event and passes it on to the caller's function. If the record cannot be written, logs a warning, and
- * training continues. False if training must stop. */
+/* Records the end of an epoch and the reason of a stop, and passes every event on to the caller's function. If the
+ * record cannot be written, logs a warning, and training continues. False if training must stop. */
 static bool report(void *user, const mica_train_progress *progress) {
   mica_run *run = user;
   if (progress->event == MICA_TRAIN_EVENT_EPOCH) {

@@ -133,12 +133,11 @@ mica_status mica__run_check_apart(const char *folder, const char *data) {
 
 /* --- the same data --- */
 
-/* What the fingerprint of the data covers:
- *   a single file   all of it, or MOST_BYTES of it in evenly spaced blocks
- *   a folder        the first block of each file, until a quarter of MOST_BYTES is reached
+/* What the fingerprint of the data covers: a single file   all of it, or MOST_BYTES of it in evenly spaced blocks a
+ * folder        the first block of each file, until a quarter of MOST_BYTES is reached
  *
  * Other files of a folder count only by name and size. Files after the first MOST_FILES, or deeper than MOST_DEPTH
- * folders, do not count at all. */
+ * folders, do not count at all. Neither do runs, litter, and test files beside training files. */
 #define BLOCK_BYTES ((size_t)1 << 20)
 #define MOST_BYTES ((size_t)64 << 20)
 #define MOST_FILES 20000
@@ -226,8 +225,8 @@ static void add_folder(print *p, const char *folder, int depth) {
   free(entries);
 }
 
-/* Writes a fingerprint of the data: names, sizes, and as much of the contents as can be read quickly. An empty text if
- * the data are neither a file nor a folder. */
+/* Writes a fingerprint of the data: sizes, names of a folder's files, and as much of the contents as can be read
+ * quickly. An empty text if the data are neither a file nor a folder. */
 static mica_status print_data(const char *path, char text[MICA__HASH_TEXT]) {
   struct stat about;
   const bool there = path && stat(path, &about) == 0 && (S_ISREG(about.st_mode) || S_ISDIR(about.st_mode));

@@ -12,7 +12,7 @@
 /* Name of the stored value that holds the number of samples in the test part beside the training part. */
 #define MICA__TESTED "test_samples"
 /* Locks the folder against training by other processes until the run is destroyed; MICA_E_STATE if another one holds
- * it. */
+ * it. Locks nothing if the folder cannot be opened, or its file system has no locks. */
 mica_status mica__run_lock(mica_run *run);
 void mica__run_unlock(mica_run *run);
 /* False if the path no longer leads to the locked folder. */

@@ -206,7 +206,8 @@ static mica_status remark_overfitting(mica_run *run, bool *overfits) {
                           100 * training, 100 * value, advise(run));
 }
 
-/* Adds a remark if the kept epoch is the last one, its loss was still falling, and some answers were still wrong. */
+/* Adds a remark if the kept epoch is the last one and its loss was still falling, unless its validation answers were
+ * all right. */
 static mica_status remark_falling(mica_run *run) {
   const mica_history *h = run->record->history;
   const size_t rows = mica_history_rows(h);

@@ -8,7 +8,8 @@
 
 /* The network's input in a batch: the input column, followed by the categories in one-hot form. */
 mica_value mica__run_inputs(const mica_run *run, const mica_batch_values *batch);
-/* A network's result as f32. The graph fails with MICA_E_FORMAT if the widths come from a file with fewer answers. */
+/* A network's result as f32. The graph fails with MICA_E_FORMAT if the widths come from a file with another number of
+ * answers. */
 mica_value mica__run_answers(const mica_run *run, mica_value z, int64_t outputs);
 /* The i-th name of the networks that give one answer per picture; NULL after the last. */
 const char *mica__run_picture_model_at(size_t i);

@@ -91,7 +91,8 @@ static bool ends_in(const char *name, const char *end) {
   return n > m && !strcmp(name + n - m, end);
 }
 
-/* MICA_E_INVALID if the path is a file of a run, or only weights, instead of the run's folder. */
+/* MICA_E_INVALID if the path is a file of a run instead of the run's folder, or another file that is no model, such as
+ * weights or a table. */
 static mica_status check_file(const char *path) {
   static const char *const ends[] = {".safetensors", ".json", ".csv", ".html"};
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;

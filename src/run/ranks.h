@@ -8,8 +8,8 @@
 
 /* Reads the layout from the configuration (mica_run_config.parallel). */
 mica_status mica__run_take_layout(mica_run *run);
-/* Applies the layout to a trainer's configuration. If a setting does not work with the layout, MICA_E_UNSUPPORTED with
- * a message that names the setting. */
+/* Applies the layout to a trainer's configuration. If a setting or the network does not work with the layout,
+ * MICA_E_UNSUPPORTED with a message that names it. MICA_E_INVALID if the micro-batches do not divide the batch. */
 mica_status mica__run_configure_layout(mica_run *run, mica_trainer_config *config);
 /* The number of this rank; rank 0 writes files. */
 int32_t mica__run_rank(const mica_run *run);
@@ -27,8 +27,7 @@ mica_status mica__run_check_ranks(mica_run *run);
 /* True if mica__run_check_ranks found a difference between ranks. All ranks find the same one and fail by themselves,
  * so no rank has to tell the others. */
 bool mica__run_is_refused(const mica_run *run);
-/* True if this rank decodes sample or batch `number` of a test. Each is decoded by one rank; everything else in a test
- * is done by all. */
+/* True if this rank decodes sample or batch `number` of a test. Each is decoded by one rank. */
 bool mica__run_decodes(const mica_run *run, uint64_t number);
 /* Sums the ranks' counts of decoded samples. */
 mica_status mica__run_add_ranks(const mica_run *run, int64_t *counts, size_t count);

@@ -19,7 +19,7 @@ struct mica_run {
   char *data, *folder;
   int made_folders;             /* how many folders this run made: its own and those above it */
   mica_tokenizer *tokenizer;    /* NULL if the run needs no tokenizer */
-  mica_trainer_config training; /* the task's `prepare` may change `watch` and `falling` */
+  mica_trainer_config training; /* `configures` of the task may change `watch` and `falling` */
   mica_trainer *trainer;
   void *task_state; /* what the task keeps between calls, or NULL; freed by the task's `closes` */
   struct mica__run_settings *settings;
@@ -37,7 +37,7 @@ struct mica_run {
 mica_run *mica__run_new(void);
 /* Makes an engine with the default configuration, unless the run has one. */
 mica_status mica__run_make_engine(mica_run *run);
-/* Reads the run's config.json, prepares the task and sets what is known about columns. The run has no network yet. */
+/* Reads the run's config.json, prepares the task and sets what is known about columns. The run has no trainer yet. */
 mica_status mica__run_open_facts(mica_run *run);
 /* Makes a run from a folder or file, and calls `then` to read its settings and stored values. `precision` is as in
  * mica_run_open_config. */

@@ -3,7 +3,7 @@
  *
  *   #define KEYWORD_SETTINGS(X, S)                                                                   \
  *     X(S, REAL, seconds, "seconds", "1", "S", "length of a recording", .low = 0.05, .high = 60)     \
- *     X(S, INT, mels, "mels", "40", "N", "mel frequencies", .low = 4, .high = 256)
+ *     X(S, INT, mels, "mels", "40", "N", "number of mel filters", .low = 4, .high = 256)
  *   MICA__SETTINGS_STRUCT(keyword, KEYWORD_SETTINGS);        the type mica__keyword_settings
  *   static MICA__SETTINGS_TABLE(keyword, KEYWORD_SETTINGS);  the list mica__keyword_setting_list
  *

@@ -12,7 +12,7 @@
 
 typedef struct mica__task_row {
   const char *name, *text;
-  const mica_task_metric *metrics;           /* the first one is watched, unless prepare chooses another */
+  const mica_task_metric *metrics;           /* the first one is watched, unless `configures` chooses another */
   const struct mica__setting_list *settings; /* source of --help, config.json and completion; may be NULL */
   const struct mica__fact_list *facts;       /* what config.json must hold (run/fact_fields.h) */
   /* Checks further conditions on the stored values (run/facts.h). MICA_E_FORMAT if one does not hold. May be NULL. */
@@ -38,8 +38,8 @@ typedef struct mica__task_row {
   const struct mica__head *head;
   /* Names of tasks, ending with NULL: this task takes the place of one of them if it suits the data better. */
   const char *const *stands_for;
-  /* Stores class names, scales, vocabulary and the like with the run (run/facts.h), and sets the loaders'
-   * configurations and the network. A run that is opened from its folder has its stored values already, but no data. */
+  /* Stores class names, scales, vocabulary and the like with the run (run/facts.h). A run that is opened from its
+   * folder has its stored values already, but no data. */
   mica_status (*prepare)(mica_run *run);
   /* Checks that other data fit the values stored with the run. If not, MICA_E_FORMAT with a message that states what
    * the run and the data have. */
@@ -65,8 +65,8 @@ typedef struct mica__task_row {
    * prediction step. */
   mica_status (*answers)(mica_run *run);
   mica_status (*report)(mica_run *run, mica_report *report); /* adds the task's sections; may be NULL */
-  /* Makes what an exported model computes. If NULL, a model computes what the head's `exports` makes of the step's
-   * predictions, or if that is NULL too, the predictions. */
+  /* Makes what an exported model computes. If NULL, the head's `exports` makes it of the network's answers; if the task
+   * has no head, a model computes the predictions. */
   mica_step_fn *exports;
   /* Describes a model's inputs and outputs by name, also those that only some runs have. The last entry has no key. If
    * NULL, export.c describes the models of tasks on samples, and other models have no description. */

@@ -13,7 +13,8 @@ const char *mica__units_lacking(const mica_run *run, const mica_run *other);
  * or with other classes than the run's data: weights know columns only by position. */
 mica_status mica__units_check_columns(const mica_run *run, const mica_run *other, const char *path);
 /* Converts x, the run's column `name` as its loader makes it, to what the loader of `other` would make; columns of a
- * table are matched by name. Returns x unchanged if one of the runs has no scale for it or a column is missing. */
+ * table are matched by name. Returns x unchanged if a column is missing; if one of the runs has no scale for it, x is
+ * only put in order. */
 mica_value mica__units_of_input(const mica_run *run, const mica_run *other, const char *name, mica_value x);
 /* Converts answers of `from` to the units of `to`. The answers are in deviations from the mean of the targets of `from`
  * or, if `plain`, in the target's own units. Returns y unchanged if a scale is not known. */

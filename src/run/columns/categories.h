@@ -23,6 +23,7 @@ typedef struct mica__category {
  *   categories         the names of the columns of classes
  *   category_classes   how many classes each of them has
  *   category_names     one list with the class names of the first of these columns, then of the second, and so on
+ *   category_seen      for each of these names 1 if a training sample has the class, or 0; missing if all are 1
  *   numbers            the names of the columns of numbers, to find them in other tables
  *   label_name         the name of the answers' column, for the same purpose
  *   unused             the columns that are not inputs, each with the reason
@@ -42,8 +43,8 @@ mica_status mica__run_map_category(const mica_run *run, const mica_dataset *data
 /* Reports how many cells of other data have classes that the run does not have. */
 mica_status mica__run_remark_others(mica_run *run, const mica_dataset *data);
 mica_status mica__run_fits_categories(const mica_run *run, const mica_dataset *data);
-/* Makes a dataset whose answers and categories are numbered as in the run; *out is `data` itself if they already
- * are. */
+/* Makes a dataset whose answers and categories are numbered, and whose numbers are ordered, as in the run; *out is
+ * `data` itself if they already are. */
 mica_status mica__run_adopt(mica_run *run, mica_dataset *data, mica_dataset **out);
 /* Sets *map to a list that translates the data's class numbers to the run's, which the caller frees, or to NULL if the
  * numbers are the same. If the data have a class that the run does not have, MICA_E_FORMAT with a message that names

@@ -10,8 +10,8 @@
  * data have no such column. */
 const mica_column *mica__run_find_label(const mica_dataset *data);
 /* Stores with the run what its columns are: "input" (shape), "input_column", "label_column", and the values of
- * mica__run_note_categories. A table without numbers has classes as its only inputs. If a column is missing,
- * MICA_E_FORMAT with a message that names it. */
+ * mica__run_note_categories. A table without numbers has classes as its only inputs. MICA_E_FORMAT if the data have no
+ * inputs or no answers. */
 mica_status mica__run_note_columns(mica_run *run, const mica_column **label);
 /* Checks that an input of other data has the shape and type of the run's. */
 mica_status mica__run_fits_input(const mica_run *run, const mica_dataset *data);
@@ -36,7 +36,8 @@ mica_status mica__run_outline(mica_run *run);
  * name, as in predict. MICA_E_FORMAT if one is missing. */
 mica_status mica__run_find_order(const mica_run *run, const mica_dataset *data, int64_t **order);
 /* Remarks on columns that training did not have. mica__run_remark_extras takes the names of a table's `count` columns,
- * mica__run_remark_data takes a dataset. */
+ * mica__run_remark_data takes a dataset, checks the type of an array, and also remarks on missing cells, classes that
+ * training did not see, and skipped lines. */
 mica_status mica__run_remark_extras(mica_run *run, const char *table, const char *const *names, size_t count);
 mica_status mica__run_remark_data(mica_run *run, const mica_dataset *data);
 /* Remarks on lines beginning with # that were skipped in a table. mica__run_remark_comments does nothing for a dataset
@@ -45,8 +46,8 @@ mica_status mica__run_remark_passed(mica_run *run, const char *table, size_t lin
 mica_status mica__run_remark_comments(mica_run *run, const mica_dataset *data);
 /* Remarks on columns with numbers so close together that f32 makes them equal. */
 mica_status mica__run_remark_coarse(mica_run *run);
-/* Refuses u8 arrays if the run was trained on another type, and other types if it was trained on u8: u8 is divided by
- * 255. */
+/* Refuses u8 arrays if the run was trained on another type. If it was trained on u8, refuses other types, except floats
+ * from 0 to 1. The reason: u8 is divided by 255. */
 mica_status mica__run_check_elements(mica_run *run, const mica_dataset *data);
 /* If a table has two columns "a", the second is called "a.1". Returns MICA_E_FORMAT if `name` is such a name and the
  * run reads "a" but has no "a.1": it cannot be known which of the two columns is meant. */

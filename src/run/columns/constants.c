@@ -35,7 +35,8 @@ static double answer_at(const answers *a, size_t k) {
   return flag <= 1 ? flag : (double)NAN;
 }
 
-/* Sets values[k] to the value that answer k has in every sample, or to NaN if its value is not always the same. */
+/* Sets values[k] to the value that answer k has in every sample, or to NaN if its value is not always the same or there
+ * is only one sample. */
 static mica_status find_constants(const answers *a, double *values) {
   const uint64_t samples = mica_dataset_count(a->data);
   for (size_t k = 0; k < a->count; k++) values[k] = (double)NAN;

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads the next number of a list and moves *at past the comma. Returns false if it is not a number, or if `above` is
- * set and it is not above 0. */
+/* Reads the next number of a list and moves *at past the comma. Returns false if it is not a number between -1e30 and
+ * 1e30, or if `above` is set and it is not above 0. */
 static bool take_number(const char **at, bool above, double *number) {
   char *end = NULL;
   *number = mica__strtod(*at, &end);

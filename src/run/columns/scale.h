@@ -20,7 +20,7 @@ typedef struct mica__scale {
  * number of the column. Does nothing if the training part does not have the column. */
 mica_status mica__run_note_scale(mica_run *run, const mica__scale *scale);
 /* Sets the stored values "target_mean" and "target_deviation" from the training answers in a column of `count` numbers;
- * the deviation of a constant is 1. If an answer is not finite, MICA_E_FORMAT with a message that names it. */
+ * the deviation of a constant is 1. If an answer is not finite, MICA_E_FORMAT with a message that names the sample. */
 mica_status mica__run_note_answer_scale(mica_run *run, size_t column, size_t count);
 /* Sets in the configuration which columns the loader scales: the columns of `data` that the input scales
  * (mica__input.scales), and the answers if they are several numbers per sample. (A single number is scaled by the

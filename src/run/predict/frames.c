@@ -23,7 +23,7 @@ static mica_shape frame_of(const mica_run *run) {
 
 static size_t bytes_of(mica_shape frame) { return (size_t)(frame.dim[0] * frame.dim[1] * frame.dim[2]); }
 
-/* Visits a picture, given by its pixels after scaling into the frame; sample->shape is the size of its file. */
+/* Visits a picture, given by its pixels after scaling into the frame; sample->shape is its own size. */
 static mica_status visit_one(mica_run *run, const uint8_t *framed, const mica__sample *sample, mica__sample_fn *fn,
                              void *user) {
   const mica_shape frame = frame_of(run), batch = {4, {1, frame.dim[0], frame.dim[1], frame.dim[2]}};

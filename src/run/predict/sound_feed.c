@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Recordings are padded to one of a few lengths. The lengths are multiples of LEAST, the smallest of them, and each is
- * about a quarter longer than the one before. */
+/* Recordings are padded to one of a few lengths. The lengths are multiples of LEAST, the smallest of them. Each is
+ * longer than the one before by about a quarter, and at least by LEAST. */
 #define LEAST 2048
 
 static int64_t padded_length(int64_t length) {

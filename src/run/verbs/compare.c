@@ -20,8 +20,8 @@
 #define USUAL_REPEATS 200
 #define USUAL_SECONDS 5.0
 #define LEAST_REPEATS 20
-/* A run makes ROW predictions each time that it is its turn. Before that, it makes WARM_UP predictions that are not
- * timed, so that plans are made. */
+/* A run makes ROW predictions each time that it is its turn. Before its first turn, it makes WARM_UP predictions that
+ * are not timed, so that plans are made. */
 #define ROW 10
 #define WARM_UP 3
 

@@ -18,7 +18,7 @@ typedef struct mica__teacher {
 
 /* Checks the teacher, run->networks->teacher.run, and opens the file of its weights unless it is a model in ONNX.
  * MICA_E_FORMAT with a message that says how teacher and run differ. MICA_E_UNSUPPORTED if the teacher is quantised, or
- * if it is in ONNX and has more than one f32 input, or the run has inputs that such a teacher cannot take. */
+ * if it is in ONNX and has other inputs than one of f32, or the run has inputs that such a teacher cannot take. */
 mica_status mica__distil_begin(mica_run *run);
 /* Compare a stored value (run/facts.h) of the teacher, texts or numbers, with the run's. MICA_E_FORMAT if they differ;
  * the message has both values. `one` and `many` are the words for one text and for several. */

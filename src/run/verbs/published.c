@@ -39,7 +39,8 @@ static mica_status open_kept(mica_run *run) {
   return mica__run_damaged(run, MICA__PUBLISHED_FILE, status == MICA_E_NOT_FOUND ? MICA_E_FORMAT : status);
 }
 
-/* Sets the settings of mean and deviation to those that the model was trained with. */
+/* Sets mean and deviation, unless the user set them, to those that the model was trained with. Leaves them if the
+ * model's folder does not tell them. */
 static mica_status set_scale(mica_run *run, const mica_foundation *model) {
   mica__processor p;
   mica__text mean = {0}, deviation = {0};

@@ -12,7 +12,8 @@
 
 /* Opens the model of the setting "init" if that is a model's folder, or the copy in the folder of a run that began with
  * such a model. Sets the setting "model", and gives settings that the user left out values that suit the model.
- * `pictures` is true if the samples are pictures, false if they are texts. Does nothing if there is no such model. */
+ * `pictures` is true if the samples are pictures, false if they are texts. Does nothing if there is no such model, but
+ * fails if the setting "model" asks for one. */
 mica_status mica__published_open(mica_run *run, bool pictures);
 /* MICA_E_INVALID if the run's tokenizer has tokens that the model lacks. */
 mica_status mica__published_check_tokens(const mica_run *run);
@@ -20,9 +21,9 @@ mica_status mica__published_check_tokens(const mica_run *run);
 mica_value mica__published_build(const mica_run *run, mica_nn *nn, mica_value x, mica_value lengths, int64_t outputs);
 /* Loads the weights of all layers but the last, for a new run. */
 mica_status mica__published_load(mica_run *run);
-/* Writes the copy to the folder of a new run. */
+/* Writes the copy to the folder of a new run. Does nothing if the run has no such model, or was resumed. */
 mica_status mica__published_keep(const mica_run *run);
-/* Writes the copy of an opened run to the folder of another one. */
+/* Writes the copy of an opened run to the folder of another one. Does nothing if the run has no such model. */
 mica_status mica__published_copy(const mica_run *from, const mica_run *to);
 
 #endif

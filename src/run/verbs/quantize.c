@@ -44,7 +44,8 @@ static mica_part part_of(const mica_run *run) {
   return run->task->input->views.calibrates ? run->task->input->views.calibrates(run) : MICA_PART_TRAIN;
 }
 
-/* Opens the data to calibrate with: the task's part, or the test part if there is no training part. */
+/* Opens the data to calibrate with: the part that the task calibrates with, or the test part if the data lack that
+ * part. */
 static mica_status open_data(work *w, mica_dataset **out) {
   mica_run *run = w->run;
   const char *path = w->config->data ? w->config->data : run->data;

@@ -16,13 +16,13 @@ typedef struct mica__task_verbs {
   /* Describes in *how how the run's network writes down sound as it arrives (networks/transcriber.h). The caller frees
    * *how, also after a failure. */
   mica_status (*transcribes)(mica_run *run, const mica_text_search *search, struct mica__transcription *how);
-  /* Continues texts. */
+  /* Continues texts (mica_run_generate). */
   mica_status (*generate)(mica_run *run, const mica_run_texts *texts);
   /* Speaks a text (mica_run_speak). */
   mica_status (*speak)(mica_run *run, const mica_speech_config *config, float **samples, int64_t *count);
   /* Says whose voice a recording has (mica_run_voice). */
   mica_status (*voice)(mica_run *run, const char *path, double *shares);
-  /* Adds a section of items for each requested user and item. */
+  /* Adds a section of items for each user, new user and item in the query. */
   mica_status (*recommend)(mica_run *run, const mica_run_query *query, mica_report *prediction);
 } mica__task_verbs;
 
