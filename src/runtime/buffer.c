@@ -13,7 +13,8 @@
 #define SMALLEST_CLASS_BITS 8 /* 256 bytes */
 #define FINE_CLASS_BITS 20    /* from 1 MiB on four classes per octave: powers of two would waste too much */
 
-/* The class for blocks that hold `bytes`, and their capacity. The caller has refused sizes above 2^62. */
+/* The class for blocks that hold `bytes`, and their capacity. The caller has refused sizes above SIZE_MAX / 4, which
+ * could overflow here. */
 static unsigned size_class(size_t bytes, size_t *capacity) {
   unsigned bits = SMALLEST_CLASS_BITS;
   while (bits < FINE_CLASS_BITS && ((size_t)1 << bits) < bytes) bits++;
@@ -263,7 +264,7 @@ mica_status mica_buffer_wrap_opencl(mica_engine *engine, cl_mem memory, mica_buf
   return MICA_OK;
 }
 
-/* --- memory of the caller's --- */
+/* --- memory that the caller provides --- */
 
 /* The function to call when the driver no longer needs the memory, and its argument. */
 typedef struct lent {

@@ -10,9 +10,9 @@
 #include <mica/device.h>
 #include <stdbool.h>
 
-/* True if building ahead pays on this engine: it has a builder (mica_engine_config) and a disk cache, into which the
- * builder writes its programs. An engine that tunes does not build ahead, because it asks for programs while it
- * measures. */
+/* True if building ahead pays on this engine: it has a builder (mica_engine_config), a device that the builder finds by
+ * its id, and a disk cache, into which the builder writes its programs. An engine that tunes does not build ahead,
+ * because it asks for programs while it measures. */
 bool mica__builds_ahead(const mica_engine *engine);
 
 /* Builds the programs of the list, some here, some in other processes, and blocks until all are done. Programs that

@@ -13,8 +13,8 @@ const char *mica__compiler_options(const mica_device_info *device);
  * platform's own declarations are used, returns NULL and sets *option to "". */
 const char *mica__compiler_builtins(const mica_device_info *device, const char **option);
 
-/* If the device must not use a variant of a kernel, returns the reason, otherwise NULL. With variant NULL, this is
- * about all variants of the kernel.
+/* If the device must not use a variant of a kernel, returns the reason, otherwise NULL. With variant NULL, returns a
+ * reason only if the device must use none of the kernel's variants.
  *
  * The reason is that the platform's compiler compiles the variant wrongly or too slowly, and no form of it is known
  * that it compiles well. Such a variant does not fit the device (mica__variant_fits), which then uses another variant,

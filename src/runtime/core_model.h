@@ -27,8 +27,8 @@ typedef struct mica__core_model {
 /* The first row of the table that fits the device's name, class, vector length and vendor. Never NULL. */
 const mica__core_model *mica__core_model_of(const mica_device_info *device);
 
-/* The kinds of GPUs that have their own figures in the tables of tiles (ops/select/tile.h), which depend on the
- * scheduler: NVIDIA's before sm_90, and from sm_90 on. */
+/* The kinds of GPUs that have their own figures in the tables of tiles (ops/select/tile.h), because the best tile
+ * depends on the scheduler: NVIDIA's before sm_90, and NVIDIA's from sm_90 on. OTHER stands for all other GPUs. */
 typedef enum mica__gpu_model { MICA__GPU_OTHER, MICA__GPU_SM_80, MICA__GPU_SM_90 } mica__gpu_model;
 mica__gpu_model mica__gpu_model_of(const mica_device_info *device);
 

@@ -50,7 +50,7 @@ uint64_t mica__derived_count(mica__derived *derived);
 /* Between lock and unlock, a single thread checks which memory is stale and queues the work that fills it again. */
 void mica__derived_lock(mica_engine *engine);
 void mica__derived_unlock(mica_engine *engine);
-/* True if the sources have changed since the memory was filled. */
+/* True if the memory was never filled, or if the sources have changed since. */
 bool mica__derived_is_stale(mica__derived *derived);
 /* Call this after queueing the work that fills the memory. Records that the memory then has the content for the
  * sources' state at the last call of mica__derived_is_stale. */

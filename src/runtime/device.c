@@ -154,7 +154,7 @@ static uint32_t texture_width(const mica__cl_api *api, cl_device_id id) {
 
 /* Finds the largest images over buffers that the device accepts. Only devices with a texture cache that is faster than
  * their other caches are asked, which is known of Adreno and Mali. With MICA_TEXTURES=1 every device is asked, with
- * MICA_TEXTURES=0 none. */
+ * MICA_TEXTURES=0 or any other text none. */
 static mica_status find_textures(const mica__cl_api *api, cl_device_id id, mica_device_info *info) {
   const char *wanted = getenv("MICA_TEXTURES");
   const bool known = info->device_class == MICA_DEVICE_CLASS_GPU &&
@@ -260,7 +260,8 @@ mica_status mica__device_describe(const mica__cl_api *api, cl_platform_id platfo
   return MICA_OK;
 }
 
-/* Describes one device at the end of the list. A device that the driver cannot describe is skipped, with a log line. */
+/* Describes one device at the end of the list. A device that the driver cannot describe is skipped, with a log line;
+ * only MICA_E_NOMEM is returned. */
 static mica_status collect_device(const mica__device *device, size_t index, cl_uint number, mica__device *list,
                                   size_t *count) {
   mica__device *made = &list[*count];

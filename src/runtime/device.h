@@ -16,9 +16,10 @@ typedef struct mica__device {
   mica_device_info info;
 } mica__device;
 
-/* Lists every device of the API table in *list, which the caller frees. If OpenCL is missing, sets *count to 0 and
- * returns MICA_OK. Only one thread at a time lists devices: drivers start when they are first asked, and meanwhile PoCL
- * reports no devices to other threads. */
+/* Lists every device of the API table in *list, which the caller frees. If OpenCL or its drivers are missing, sets
+ * *count to 0 and returns MICA_OK. Fails in a process that was forked after a driver had started. Only one thread at a
+ * time lists devices: drivers start when they are first asked, and meanwhile PoCL reports no devices to other
+ * threads. */
 mica_status mica__device_collect(const mica__cl_api *api, mica__device **list, size_t *count);
 
 /* Selects a device as mica_engine_config.device says. */

@@ -89,8 +89,8 @@ static bool can_be_written(const char *folder) {
   return written;
 }
 
-/* Makes a folder of this user's own among the temporary files, shared by all processes. False if it cannot be
- * written, or if the name belongs to another user, who could put code there. */
+/* Makes a folder of this user's own among the temporary files, shared by all processes. False unless it is a folder
+ * that this user owns and can write, and that is closed to all others, who could put code there. */
 static bool temporary_folder(mica__text *path) {
   const char *base = getenv("TMPDIR");
   struct stat about;

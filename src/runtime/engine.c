@@ -85,8 +85,8 @@ static void engine_free(mica_engine *engine) {
   free(engine);
 }
 
-/* Opens the bundle that mica_engine_config.bundle names, or otherwise MICA_BUNDLE in the environment. If both are
- * empty, leaves *out as it is. */
+/* Opens the bundle that mica_engine_config.bundle names or, if that is NULL, MICA_BUNDLE in the environment. If the
+ * name is empty or not set, leaves *out as it is. */
 static mica_status open_bundle(const mica_engine_config *config, mica__program_bundle **out) {
   const char *path = config && config->bundle ? config->bundle : getenv("MICA_BUNDLE");
   return path && *path ? mica__program_bundle_open(path, out) : MICA_OK;
@@ -212,7 +212,7 @@ mica_status mica_engine_create_from_opencl(cl_context context, cl_device_id id, 
   return engine_create(&device, context, queue, bundle, config, engine);
 }
 
-/* Writes the bundle that MICA_BUNDLE_OUT asks for. */
+/* Writes the bundle that MICA_BUNDLE_OUT asks for, if it is set. A failure is only logged. */
 static void write_wanted_bundle(mica_engine *engine) {
   const char *path = getenv("MICA_BUNDLE_OUT");
   if (!path || !*path || engine->device.info.device_class == MICA_DEVICE_CLASS_NULL) return;

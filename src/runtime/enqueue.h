@@ -16,7 +16,7 @@ mica_status mica__launch_set_arg(mica_engine *engine, cl_kernel handle, const mi
 mica_status mica__launch_set_packed(mica_engine *engine, cl_kernel handle, const mica__launch *launch);
 mica_status mica__launch_set_args(mica_engine *engine, cl_kernel handle, const mica__launch *launch);
 
-/* Starts the kernel object, whose arguments must be set. */
+/* Queues the kernel object, whose arguments must be set, in several parts if the range exceeds the device's limits. */
 mica_status mica__launch_enqueue(mica_queue *queue, cl_kernel handle, const mica__launch *launch);
 
 #endif

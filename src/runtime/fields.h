@@ -13,8 +13,8 @@
  *   MICA__PACKED(sizes, PRODUCT_SIZES);
  *   sizes_push(&launch, &(sizes){.m = 32, .steps = 2});
  *
- * The value of a BUFFER or FIRST is a tensor or NULL. The value of a REAL is a number with its dtype. An INT that does
- * not fit 32 bits makes the launch fail with MICA_E_OVERFLOW. */
+ * The value of a BUFFER or FIRST is a tensor or NULL. The value of a REAL is a number with its dtype. An INT or a BYTE
+ * that does not fit 32 bits makes the launch fail with MICA_E_OVERFLOW. */
 #ifndef MICA_RUNTIME_FIELDS_H
 #define MICA_RUNTIME_FIELDS_H
 

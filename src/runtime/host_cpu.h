@@ -1,5 +1,6 @@
-/* runtime/host_cpu.h: instructions of the processor that runs this program. Kernels may use them if the device is that
- * processor and its platform accepts inline assembly (PoCL). */
+/* runtime/host_cpu.h: instructions of the processor that runs this program. The functions tell whether kernels on a
+ * device may use them. They may only if the device is that processor (PoCL) and, except for mica__host_vectors_of, if
+ * its platform accepts inline assembly. */
 #ifndef MICA_RUNTIME_HOST_CPU_H
 #define MICA_RUNTIME_HOST_CPU_H
 
@@ -30,8 +31,8 @@ bool mica__host_has_tiles(const mica_device_info *device);
 /* Runs `trial`, which may make system calls only, in a child process; false if trial returned false, if the child died,
  * or if no child could be made. The program's own children, handlers and signals are not affected. */
 bool mica__host_try(bool (*trial)(void));
-/* For tests that run the instructions on a processor without them: sets what mica__host_has_tiles returns for devices
- * of PoCL. Call it while no other thread uses the library. */
+/* For tests that run the instructions on a processor without them: makes mica__host_has_tiles return true for devices
+ * of PoCL or, if `there` is false, what it found. Call it while no other thread uses the library. */
 void mica__host_assume_tiles(bool there);
 
 #endif

@@ -45,7 +45,8 @@ typedef struct mica__host_step mica__host_step;
 mica_status mica__host_step_create(const mica__host_call *call, mica__host_step **step);
 /* Runs the step: `run`, or only `begin` if the call has that. */
 mica_status mica__host_step_run(mica__host_step *step, mica_queue *queue);
-/* Calls `end`, and waits for downloads that `begin` left in flight. `failed` is the replay's status so far. */
+/* Calls `end`, waits for downloads that `begin` left in flight, and queues the uploads of the outputs unless something
+ * has failed. `failed` is the replay's status so far. */
 mica_status mica__host_step_end(mica__host_step *step, mica_queue *queue, mica_status failed);
 /* True if `begin` has run and `end` has not. */
 bool mica__host_step_is_begun(const mica__host_step *step);

@@ -7,16 +7,18 @@
 
 typedef struct mica_kernel mica__kernel;
 
-/* True if the doctor or the tuner found the variant wrong on the engine's device. */
+/* True if an entry (runtime/tuning.h) says that the variant is bad on the engine's device: it was found wrong, or could
+ * not be built. */
 bool mica__variant_is_bad(mica_engine *engine, const mica__kernel_desc *desc, const mica__variant *variant);
 
 /* The variant to use on the engine's device: the first that fits and was not found to be wrong (mica__variant_is_bad).
- * If there is none, the first such variant for the other class of devices. MICA_E_UNSUPPORTED if there is none
- * either. */
+ * If there is none, the first such variant for the other class of devices. Variants that are marked as unmeasured are
+ * passed over. MICA_E_UNSUPPORTED if no variant is left. */
 mica_status mica__kernel_choose(mica_engine *engine, const mica__kernel_desc *desc, const mica__variant **variant);
 
 /* While `on`, a CPU compiles variants made for GPUs without optimisation. This is for checks of such variants: a check
- * runs a kernel for milliseconds, but PoCL would take seconds to optimise it. Has no effect on other devices. */
+ * runs a kernel for milliseconds, but PoCL would take seconds to optimise it. Has no effect on other devices, or if the
+ * platform's compiler fails without optimisation. */
 void mica__kernels_imitate_gpu(mica_engine *engine, bool on);
 
 /* Gets the compiled kernel for these values from the engine's table, the disk cache or the compiler. prelude is source

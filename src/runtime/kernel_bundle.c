@@ -90,8 +90,8 @@ static mica_status make_member(mica_engine *engine, mica__program *program, cons
   return mica__kernel_make(engine, program, &p, NULL);
 }
 
-/* Makes the bundle's kernels that stored programs contain. Lists the others in rest, and appends a MICA__KERNEL_LINE
- * for each to lines. */
+/* Skips the bundle's kernels that the engine has, and makes those that stored programs contain. Lists the others in
+ * rest, and appends a MICA__KERNEL_LINE for each to lines. */
 static mica_status take_stored(mica_engine *engine, const mica__kernel_bundle *bundle, mica__kernel_bundle *rest,
                                mica__text *lines) {
   mica__hash refused = {0}, stored;

@@ -22,12 +22,14 @@ mica_status mica__kernel_bundle_add(mica__kernel_bundle *bundle, const char *nam
 void mica__kernel_bundle_free(mica__kernel_bundle *bundle);
 
 /* Makes sure that the engine has all kernels of the bundle. Missing ones are taken from programs in the disk cache
- * (runtime/program_file.h); those that no stored program offers are built as one program. Blocks while compiling.
- * MICA_E_BUILD: the message has the driver's log. */
+ * (runtime/program_file.h); those that no stored program offers are built as one program. Blocks while compiling. While
+ * the thread has an open build list, the program is only added to that list. MICA_E_BUILD: the message has the driver's
+ * log. */
 mica_status mica__kernel_bundle_build(mica_engine *engine, const mica__kernel_bundle *bundle);
 
-/* Gets the kernel of a generated text. If no bundle with this kernel was built, builds a program of this kernel
- * alone. */
+/* Gets the kernel of a generated text. If the engine does not have it, takes it from the disk cache or builds a program
+ * of this kernel alone. While the thread has an open build list, the program is only added to that list, and *kernel is
+ * a placeholder. */
 mica_status mica__kernel_get_generated(mica_engine *engine, const char *name, const char *text, mica__kernel **kernel);
 
 #endif

@@ -20,8 +20,8 @@ typedef struct mica__code_state {
  * so that the line numbers in a build log are right. */
 void mica__code_add_line(mica__code_state *state, const char *line, size_t length, mica__text *out);
 
-/* A hash of a kernel's text. Empty lines and #line directives do not count, unless the text contains
- * __LINE__, __FILE__ or an #include that the compiler will read. */
+/* A hash of a kernel's text. Empty lines and #line directives do not count, unless the text contains __LINE__, __FILE__
+ * or "include". */
 mica__hash mica__code_hash(const char *text);
 
 #endif

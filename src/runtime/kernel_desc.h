@@ -1,4 +1,4 @@
-/* runtime/kernel_desc.h: descriptions of kernels as data: a kernel's name, its file, and its parameters.
+/* runtime/kernel_desc.h: descriptions of kernels as data: a kernel's name, file, parameters and variants.
  *
  * A kernel's parameters are listed only in its parameter table. Everything else is made from the table: the -D options,
  * the cache key, the tuner's search space, the validation, the lists of the doctor and of the vendors' compilers, and
@@ -62,8 +62,9 @@ typedef struct mica__kernel_param {
 #define MICA__ON_GPU 2u
 #define MICA__ON_ANY (MICA__ON_CPU | MICA__ON_GPU)
 
-/* A named set of parameter values, shipped as a default. The values are in the order of the table. A device takes the
- * kernel's first variant that fits it. */
+/* A named set of parameter values, shipped as a default. The values are in the order of the table. Unless other values
+ * were chosen or tuned, a device takes the first variant that fits it, is measured and was not found wrong on it
+ * (mica__kernel_choose). */
 typedef struct mica__variant {
   const char *name;      /* "cpu", "gpu", "gpu.nvidia" */
   unsigned classes;      /* MICA__ON_... */

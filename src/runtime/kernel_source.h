@@ -31,7 +31,9 @@ mica_status mica__kernel_source_begin(const mica_device_info *device, mica__text
  * from the directory MICA_KERNEL_DIR if the environment sets it, otherwise from the embedded table.
  *   MICA_E_NOT_FOUND  a file is missing; the message names it and the file that includes it
  *   MICA_E_FORMAT     a file ends in a comment or is too large, or there are too many includes, or they are nested too
- *                     deeply, or the name of one is too long */
+ *                     deeply, or the name of one is too long
+ *   MICA_E_IO         a file cannot be read
+ *   MICA_E_NOMEM      memory is short */
 mica_status mica__kernel_source_expand(const char *path, mica__text *out);
 
 /* Like mica__kernel_source_expand, for a text in memory, which messages call `path`. Used for generated kernels and by

@@ -41,8 +41,9 @@ mica_status mica__kernel_check_name(const char *name);
 /* The engine's kernel with this key, or NULL. */
 mica__kernel *mica__kernel_find_key(mica_engine *engine, mica__hash key);
 
-/* Gets the kernel `name` of the program made from prelude (may be NULL) and file (may be NULL) with these options. key
- * identifies all of these. label is the program's name in messages. */
+/* Gets the kernel `name` of the program made from prelude (may be NULL) and file (may be NULL) with these options;
+ * compiles it if needed. key identifies all of these. label is the program's name in messages. While the thread has an
+ * open list, returns mica__kernel_placeholder instead of compiling. */
 mica_status mica__kernel_find(mica_engine *engine, mica__hash key, const char *name, const char *label,
                               const char *file, const char *prelude, const char *options, mica__kernel **kernel);
 

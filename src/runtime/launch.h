@@ -54,10 +54,11 @@ typedef struct mica__launch {
 
 mica__launch mica__launch_of(mica__kernel *kernel);
 /* Call this before anything is added, for a kernel that takes its buffers and local memory first, and then all its
- * values as one argument, in the order in which they are added (cl/common/packed.clh). */
+ * values as one argument, in the order in which they are added (cl/common/packed.clh). What the functions below call a
+ * value or an argument other than a buffer or local memory is then one of these values, or eight of them. */
 void mica__launch_pack(mica__launch *launch);
 
-/* Adds two arguments: the buffer, and the index of the tensor's first element as a value of type long. */
+/* Adds two arguments: the buffer, and the index of the tensor's first element in it as a value of type long. */
 void mica__launch_tensor(mica__launch *launch, const mica_tensor *tensor);
 /* Like mica__launch_tensor. If tensor is NULL, the two arguments are a null pointer and 0. */
 void mica__launch_optional(mica__launch *launch, const mica_tensor *tensor);
@@ -81,7 +82,7 @@ void mica__launch_int8(mica__launch *launch, const int32_t values[8]);
 void mica__launch_sizes(mica__launch *launch, const int64_t values[8]);
 void mica__launch_long8(mica__launch *launch, const int64_t values[8]);
 void mica__launch_float8(mica__launch *launch, const float values[8]);
-/* Adds the value as COMPUTE(dtype): float, double, int or long; integers saturate. */
+/* Adds the value as COMPUTE(dtype): float, double, or an integer of 32 or 64 bits; integers saturate. */
 void mica__launch_scalar(mica__launch *launch, mica_dtype dtype, double value);
 /* Adds local memory of this many bytes. */
 void mica__launch_local(mica__launch *launch, size_t bytes);
@@ -92,9 +93,9 @@ void mica__launch_local(mica__launch *launch, size_t bytes);
 /* Sets the index space, in work-items. The global size is padded to a multiple of the local size, so kernels must check
  * their bounds. With a global size of 0, mica__queue_submit does nothing.
  *
- * A local size of 0 lets the driver choose. State one nevertheless, because PoCL compiles machine code again for every
- * new size. If the kernel does not state its group size, the first local size is halved until the compiled kernel
- * allows it. */
+ * A local size of 0 lets the driver choose it. Give one nevertheless, because PoCL compiles machine code again for
+ * every new size. Unless the kernel's source fixes the group size, the first local size is halved until the group fits
+ * the compiled kernel. */
 void mica__launch_range1(mica__launch *launch, int64_t global, size_t local);
 void mica__launch_range3(mica__launch *launch, const int64_t global[3], const size_t local[3]);
 

@@ -17,7 +17,8 @@ mica_status mica__loan_offer(mica_queue *queue, const mica_tensor *operand, mica
 /* Looks for an offer with this operand and this `how`. Sets *made to a view of the offered tensor, which the caller
  * destroys, or to NULL if there is no offer. */
 mica_status mica__loan_take(const mica_queue *queue, const mica_tensor *operand, mica__hash how, mica_tensor **made);
-/* Ends all loans of values derived from the operand. */
+/* Ends all loans of values derived from the operand, or from another tensor of its dtype that begins at the same
+ * element. */
 void mica__loans_end(mica_queue *queue, const mica_tensor *operand);
 
 /* One loan. mica__loans_free ends all loans of a recorder; called when the recorder ends. */

@@ -119,7 +119,7 @@ typedef struct mica__cl_api {
 } mica__cl_api;
 
 /* The loader's functions, or the table that mica__cl_install last put in their place. In a process that was forked
- * after the first call to this function, the loader's functions do nothing and return MICA__CL_FORKED. */
+ * after the first call to this function, the loader's functions do nothing and fail with MICA__CL_FORKED. */
 const mica__cl_api *mica__cl_loader(void);
 bool mica__cl_is_forked(void);
 #define MICA__CL_FORKED (-9000) /* not an error of OpenCL, whose codes end above -1200 */

@@ -98,8 +98,8 @@ mica_status mica_profile_start(mica_engine *engine) {
 }
 
 /* Sets *shift to the device's clock minus the host's, at the time when the host queued the launch. The host's clock was
- * read slightly later, which makes the difference too small, so *shift keeps the largest difference of all launches. If
- * the driver does not report the time of queueing, *shift stays 0. */
+ * read slightly later, which makes the difference too small, so *shift keeps the largest difference of all launches.
+ * *shift stays 0 if the driver does not report the time of queueing, or if the profile has no host steps to align. */
 static void align_clocks(const mica_engine *engine, const mica__profile_entry *entry, int64_t *shift, bool *aligned) {
   cl_ulong queued = 0;
   if (engine->profile->host_count == 0) return;

@@ -1,4 +1,4 @@
-/* runtime/profile.h: events of launches, collected while a profile runs. */
+/* runtime/profile.h: events of launches and times of host steps, collected while a profile runs. */
 #ifndef MICA_RUNTIME_PROFILE_H
 #define MICA_RUNTIME_PROFILE_H
 
@@ -21,7 +21,7 @@ typedef struct mica__profile_entry {
 /* A host step (host_step.h), or its begin or end. It is not a launch, and appears only in the trace. */
 typedef struct mica__profile_host {
   const char *part, *name;    /* "begin " or "end " or "", and the op's name */
-  uint64_t queue, start, end; /* nanoseconds of the host's clock, and of the device's after mica_profile_stop */
+  uint64_t queue, start, end; /* nanoseconds of the host's clock; mica_profile_stop shifts them to the device's */
 } mica__profile_host;
 
 typedef struct mica__profile {
@@ -37,7 +37,8 @@ mica_status mica__profile_init(mica__profile *profile);
 void mica__profile_destroy(mica_engine *engine);
 
 /* Adds the event of a launch, or of a part of it, and takes it over. `share` is the fraction of the launch's work that
- * the event covers. If there is no memory for an entry, only logs that. */
+ * the event covers. If the profile has been stopped, or if there is no memory for an entry (which is logged), only
+ * releases the event. */
 void mica__profile_add(mica_engine *engine, const mica_queue *queue, const mica__launch *launch, double share,
                        cl_event event);
 /* Records host work that began at `start` (mica__clock) and ends now, if a profile is running. */

@@ -99,8 +99,8 @@ static bool has_kernel(mica_engine *engine, cl_program handle, const char *name)
   return kernel != NULL;
 }
 
-/* Makes the program from the binary in the disk cache. If anything fails, returns false, and the program is compiled: a
- * driver may refuse what another driver with the same name wrote. */
+/* Makes the program from a binary of the disk cache or a bundle. If anything fails, returns false, and the program is
+ * compiled: a driver may refuse what another driver with the same name wrote. */
 static bool take_stored(mica_engine *engine, mica__program *program, const mica__program_binary *binary,
                         const request *r) {
   const mica__cl_api *api = engine->api;

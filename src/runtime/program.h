@@ -24,7 +24,7 @@ typedef struct mica__program {
    * is that a binary is not refreshed. */
   _Atomic uint64_t used;
   uint64_t stored;
-  size_t stored_bytes; /* of the binary on disk; 0 before one is read or loaded */
+  size_t stored_bytes; /* of the last binary read from the driver or loaded; 0 if there was none */
   struct mica__program *next;
 } mica__program;
 
@@ -43,13 +43,13 @@ mica_status mica__program_key(const mica_engine *engine, const mica__program_req
 /* Calls mica_engine_config.compiling: with a positive number when that many programs begin to be compiled, and with a
  * negative number when that many are done. */
 void mica__program_tell(const mica_engine *engine, int programs);
-/* Makes the program with all its machine code, and keeps it in memory and on disk. Blocks while compiling, and does not
- * call mica_engine_config.compiling: the caller does. */
+/* Makes the program with all its machine code, and keeps it in memory and, if the engine stores programs, on disk.
+ * Blocks while compiling, and does not call mica_engine_config.compiling: the caller does. */
 mica_status mica__program_make(mica_engine *engine, const mica__program_request *request);
 
-/* Call the next two with programs.lock held. mica__program_get gets the requested program from memory, disk or the
- * compiler. mica__program_note adds the request to a list of programs to build, unless the program is in memory or on
- * disk. */
+/* Call the next two with programs.lock held. mica__program_get gets the requested program from memory, the engine's
+ * bundle, the disk cache or the compiler. mica__program_note adds the request to a list of programs to build, unless
+ * the program is in one of the first three. */
 mica_status mica__program_get(mica_engine *engine, const mica__program_request *request, mica__program **program);
 mica_status mica__program_note(mica_engine *engine, mica__build_list *list, const mica__program_request *request);
 

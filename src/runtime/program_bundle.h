@@ -1,7 +1,7 @@
 /* runtime/program_bundle.h: one device's compiled programs in one file (mica/bundle.h). The file has, in this order:
  *
- *   a header with a checksum of the next three parts
- *   the first lines of the programs' keys: version of Mica, platform, device, driver
+ *   a header with a checksum of its later fields and of the next three parts
+ *   the first lines of the programs' keys (MICA__DEVICE_LINES)
  *   the text of the tuning file (tuning.h)
  *   the key and the size of each program
  *   the programs, each as a file of the disk cache (program_file.h) */
@@ -17,7 +17,8 @@ typedef struct mica__program_bundle mica__program_bundle;
 /* Reads a bundle.
  *   MICA_E_NOT_FOUND  there is no such file
  *   MICA_E_FORMAT     the file is damaged, or does not match its signature
- *   MICA_E_STATE      others could have written the file, or a required signature is missing
+ *   MICA_E_STATE      others could have written the file, or a required signature is missing or made with another key
+ *   MICA_E_IO         the file cannot be read
  *   MICA_E_NOMEM      memory is short */
 mica_status mica__program_bundle_open(const char *path, mica__program_bundle **bundle);
 /* Makes a bundle from the content of a file. The bundle takes over `data`, and also frees it if this fails. */
@@ -36,10 +37,10 @@ const char *mica__program_bundle_facts(const mica__program_bundle *bundle, size_
 
 /* Finds the file of a program by its key; false if the bundle lacks it. bundle may be NULL. */
 bool mica__program_bundle_find(const mica__program_bundle *bundle, mica__hash key, unsigned char **file, size_t *size);
-/* Finds the key of a program that offers the kernel. bundle may be NULL. */
+/* Finds the key of a program that offers the kernel; false if there is none. bundle may be NULL. */
 bool mica__program_bundle_holder(const mica__program_bundle *bundle, mica__hash kernel, mica__hash *key);
 
-/* A program, as the content of its file in the disk cache. */
+/* A program: its key, and the content of its file in the disk cache. */
 typedef struct mica__bundle_member {
   mica__hash key;
   unsigned char *file;

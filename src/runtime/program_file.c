@@ -237,7 +237,7 @@ static void link_kernels(const char *directory, mica__hash key, const char *key_
 }
 
 /* Deletes links that point to no program. Without the lock, another process could store the missing program between the
- * check and the deletion. It would keep the link, which would then be deleted. */
+ * check and the deletion. That process would keep the existing link, which would then be deleted here. */
 static void sweep_links(const char *directory) {
   char path[PATH_MAX];
   if (!entry_path(path, directory, "", "")) return;

@@ -35,7 +35,8 @@ typedef struct scratch {
   int named; /* number of recorded launches that use it */
 } scratch;
 
-/* The place in the recording where a host step runs. If is_end, the place where only its `end` runs. */
+/* The place in the recording where a host step runs or, if it has a `begin`, where that runs. If is_end, the place
+ * where its `end` runs. */
 typedef struct host_entry {
   mica__host_step *step;
   size_t before; /* number of launches before it */
@@ -281,7 +282,8 @@ static mica_status run_entry(const host_entry *entry, mica_queue *queue) {
   return entry->is_end ? mica__host_step_end(entry->step, queue, MICA_OK) : mica__host_step_run(entry->step, queue);
 }
 
-/* Ends the host steps that have begun, in the order in which they began. Returns the replay's status. */
+/* Ends the host steps that have begun, in the order in which they began. Returns `status`, the replay's, or if that is
+ * MICA_OK, the first error of an end. */
 static mica_status end_all(mica__recording *recording, mica_queue *queue, mica_status status) {
   for (size_t h = 0; h < recording->host_step_count; h++) {
     mica__host_step *at = recording->host_steps[h].step;

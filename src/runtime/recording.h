@@ -41,7 +41,8 @@ mica__recording *mica__recorder_end(mica_queue *recorder);
 
 /* Adds a launch that was submitted to the recorder. */
 mica_status mica__recorder_add(mica_queue *recorder, const mica__launch *launch);
-/* Gets idle workspace of this many bytes. The caller gets a reference to it, and the recording keeps one. */
+/* Gets workspace of at least this many bytes: idle or new or, after mica__recorder_keep, a placeholder. The caller gets
+ * a reference to it, and the recording keeps one. */
 mica_status mica__recorder_workspace(mica_queue *recorder, size_t bytes, mica_buffer **workspace);
 
 /* Starts all launches and host steps in order. Allocates and compiles nothing. Waits only at host steps: until their

@@ -41,13 +41,15 @@ mica__split_limits mica__split_limits_of(const mica_device_info *device) {
                               .unknown_items = UNKNOWN_ITEMS};
 }
 
-/* True if the kernel counts groups from the beginning of the range, as Mica's own do. */
+/* True if the launch may be split: the caller gave a group size and did not forbid it, and the kernel counts groups
+ * from the beginning of the range, as only Mica's own kernels do. */
 static bool may_split(const mica__launch *launch) {
   const mica__kernel *kernel = launch->kernel;
   return launch->local[0] && !launch->is_whole && (kernel->file || kernel->generated);
 }
 
-/* Reduces a part to at most `most` groups. Takes groups away in the last dimension first, then in the one before it. */
+/* Reduces a part to at most `most` groups, but to no fewer than one. Takes groups away in the last dimension first,
+ * then in the one before it. */
 static void cap(size_t part[3], double most) {
   for (int d = 2; d >= 0; d--) {
     double groups = (double)part[0] * (double)part[1] * (double)part[2];

@@ -1,4 +1,5 @@
-/* runtime/split.h: splits index spaces that are larger than a device takes in one launch.
+/* runtime/split.h: splits index spaces that are larger than a device takes in one launch, or that would take too long
+ * in one.
  *
  * Parts are launches of the same kernel with the same arguments, each at an offset of whole groups. In a part, kernels
  * get the ids of groups and work-items in the whole range (mica__split_prelude), so they work without a change.

@@ -8,7 +8,9 @@
  * selector that name the device, *parts to the number of parts it is divided into, and *part to the index of the part.
  * MICA_E_INVALID if the text after the slash is wrong. */
 mica_status mica__sub_device_parse(const char *selector, size_t *whole, uint32_t *parts, uint32_t *part, bool *is_part);
-/* Gets the part; all parts have the same number of compute units. Parts are made once per process and stay. */
+/* Gets the part; all parts have the same number of compute units, and units that are left over stay unused. Parts are
+ * made once per process and stay. MICA_E_INVALID if there are fewer units than parts, MICA_E_UNSUPPORTED if the driver
+ * cannot divide the device. */
 mica_status mica__sub_device_of(const mica__device *whole, uint32_t parts, uint32_t part, mica__device *device);
 
 #endif

@@ -27,7 +27,8 @@ static bool is_row_major(mica_shape shape, int64_t count, const int64_t *strides
 }
 
 /* Sets *extent to the number of elements from the first to the last one that a window of this shape has, including
- * those that it skips; 0 if it is empty. MICA_E_OVERFLOW if int64_t cannot hold the number. */
+ * those that it skips; 0 if it is empty. MICA_E_INVALID if a stride is negative. MICA_E_OVERFLOW if int64_t cannot hold
+ * the number. */
 static mica_status window_extent(mica_shape shape, const int64_t *strides, int64_t *extent) {
   int64_t end = 1;
   for (int32_t i = 0; i < shape.rank; i++) {

@@ -14,12 +14,13 @@ int64_t mica__tensor_first(const mica_tensor *tensor);
 /* True if the first elements of a and b are the same element of the same buffer. */
 bool mica__tensor_same_memory(const mica_tensor *a, const mica_tensor *b);
 
-/* True if a and b share a byte. Exact if both have the same strides, and for contiguous rows, as in views of one
- * matrix. For other strides it may be true although the tensors share no byte, because their elements lie between one
- * another. */
+/* True if a and b share a byte. The answer is exact if both have the same strides or contiguous rows, as views of one
+ * matrix do. For other strides it may be true although the tensors share no byte, because their elements lie between
+ * one another. */
 bool mica__tensor_overlaps(const mica_tensor *a, const mica_tensor *b);
 
-/* True if a and b have the same elements in the same order: equal memory, dtype, shape and strides. */
+/* True if a and b have the same elements in the same order: equal memory, dtype, shape and strides. Strides of axes of
+ * extent 1 do not count. */
 bool mica__tensor_is_same(const mica_tensor *a, const mica_tensor *b);
 
 /* True if the first element is at a multiple of MICA__TENSOR_ALIGNMENT in the buffer. */
@@ -46,7 +47,7 @@ void mica__tensor_changed(const mica_tensor *tensor);
 mica_status mica__tensor_fill(mica_queue *queue, mica_tensor *tensor, const void *element);
 
 /* Queues a download of all elements to `data`, and makes `event`, which the caller owns, the event of this download.
- * The download may start only after mica__queue_flush. */
+ * Until mica__queue_flush, the driver may hold the download back. */
 mica_status mica__tensor_download_begin(mica_queue *queue, const mica_tensor *tensor, void *data, mica_event *event);
 /* Starts the queued work. */
 mica_status mica__queue_flush(mica_queue *queue);

@@ -26,7 +26,8 @@ bool mica__texture_fits(const mica_tensor *tensor, mica__texture kind) {
   const mica_buffer *buffer = tensor->buffer;
   const mica_device_info *device = &buffer->engine->device.info;
   if (tensor->dtype != MICA_F32 && tensor->dtype != MICA_F16) return false;
-  /* Memory of the caller's has a capacity of 0. It gets no image, because the caller may use it in other ways. */
+  /* Memory that the caller provided has a capacity of 0. It gets no image, because the caller may write to it while a
+   * kernel reads the image. */
   if (buffer->placeholder || !buffer->capacity) return false;
   const uint64_t pixels = pixels_of(buffer, tensor->dtype), width = device->texture_width;
   if (kind == MICA__TEXTURE_LINE) return pixels <= device->texture_length;

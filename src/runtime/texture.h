@@ -24,13 +24,14 @@ typedef enum mica__texture {
 bool mica__has_texture_line(const mica_device_info *device);
 bool mica__has_texture_plane(const mica_device_info *device);
 
-/* True if an image of this kind can hold the tensor's buffer. False for memory that is known only at a replay. */
+/* True if an image of this kind (LINE or PLANE) can hold the whole block of the tensor's buffer. False if the elements
+ * are not f32 or f16, if the caller provided the memory, or if the memory is known only at a replay. */
 bool mica__texture_fits(const mica_tensor *tensor, mica__texture kind);
 
-/* The logarithm to base 2 of the width of images of two dimensions. */
+/* The logarithm to base 2 of the width of a plane, rounded down; 0 if the device has no planes. */
 int32_t mica__texture_shift(const mica_device_info *device);
 
-/* The slot of a buffer for the image of a kind and type. */
+/* The index in mica_buffer.textures of the image of this kind (LINE or PLANE) and type (f32 or f16). */
 uint32_t mica__texture_slot(mica__texture kind, mica_dtype dtype);
 /* Makes the buffer's image for this slot, unless it exists. The buffer owns it. MICA_E_UNSUPPORTED if the driver cannot
  * make it. */

@@ -1,4 +1,4 @@
-/* Copying data between host and device. */
+/* Uploads, downloads, fills and maps of tensors, and events. */
 #include "base/element.h"
 #include "base/error.h"
 #include "runtime/buffer.h"
@@ -40,14 +40,15 @@ static void count_writing(mica_queue *queue, const mica_tensor *tensor) {
   mica__tensor_changed(tensor);
 }
 
-/* Records that all submissions so far are finished, after a blocking command. The caller must have held the queue's
- * lock since it counted that command. */
+/* Counts a wait of the host, and records that all submissions so far are finished. Called after a blocking command. The
+ * caller must have held the queue's lock since it counted that command. */
 static void count_wait(mica_queue *queue) {
   atomic_fetch_add(&queue->engine->stats.host_waits, 1);
   atomic_store(&queue->finished, atomic_load(&queue->submitted));
 }
 
-/* Gets the next idle piece of pinned memory. Waits only if all pieces are in flight. */
+/* Gets the next piece of pinned memory; the pieces are used in turn. Waits if an upload from this piece is still in
+ * flight. Fails if that upload has failed. */
 static mica_status take_staging(mica_queue *queue, mica__staging **out) {
   mica_engine *engine = queue->engine;
   const mica__cl_api *api = engine->api;
@@ -88,7 +89,7 @@ static mica_status upload_staged(mica_queue *queue, mica_tensor *tensor, const c
     size_t piece = bytes - at < MICA__STAGING_BYTES ? bytes - at : MICA__STAGING_BYTES;
     mica__staging *s = NULL;
     MICA_TRY(take_staging(queue, &s));
-    /* take_staging fails for every code below 0, so it gave a piece.
+    /* If take_staging returns MICA_OK, it has set s: mica__engine_check fails for every OpenCL error.
      * NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
     memcpy(s->host, data + at, piece);
     MICA_TRY(mica__engine_check(queue->engine,
@@ -194,12 +195,12 @@ static mica_status event_create(mica_queue *queue, mica_event **out) {
   return MICA_OK;
 }
 
-/* If status is MICA_OK, starts the event's command, which was queued, and returns the event in *out. If not, destroys
- * the event.
+/* If status is MICA_OK, starts the event's command, if it has one, and returns the event in *out. If status is an
+ * error, or if starting fails, destroys the event and returns the error.
  *
- * The command is started by flushing the queue. Nothing else would do that: neither a test whether the event is done,
- * nor a wait for it in another queue. If flushing fails, this waits for the queue, because the caller gets no event to
- * wait for and may free its memory at once. */
+ * The command is started by flushing the queue, because neither a test whether the event is done nor a wait for it in
+ * another queue would start it. If flushing fails, this waits for the queue, because the caller gets no event to wait
+ * for and may free its memory at once. */
 static mica_status event_start(mica_queue *queue, mica_event *event, mica_status status, mica_event **out) {
   if (status == MICA_OK && event->handle) {
     status = mica__engine_check(queue->engine, queue->engine->api->Flush(queue->handle), "starting a queue");

@@ -145,8 +145,9 @@ void mica__tuning_text(const mica_engine *engine, mica__text *out) {
   free(known.facts);
 }
 
-/* Reads the file, which another process may have changed, adds the entry `fact`, and writes the file again. If
- * `remove`, removes the entry on the same subject instead. */
+/* Reads the file, which another process may have changed, adds or replaces the entry `fact`, and writes the file again.
+ * If `remove`, removes the entry of the same kind on the same subject instead. Does nothing if there is no cache
+ * directory. */
 static mica_status store(mica_engine *engine, const mica__tuning_fact *fact, bool remove) {
   mica__text path = {0}, out = {0};
   mica_status status = MICA_OK;

@@ -10,9 +10,10 @@
  * A choice that is listed as bad is in quarantine: it was found wrong, or could not be built, and is not used.
  *
  * A choice is an implementation, or a kernel and its variant ("gemm_gpu.nvidia"), optionally with parameter values.
- * Lines in another form are skipped. To add an entry, Mica reads the file, in case another process has changed it,
- * writes a new file with the entry added, and renames that to the old name. Without a cache directory, entries last as
- * long as the engine. */
+ * Lines in another form, such as the comment at the top, are skipped. The engine's bundle may have entries too; those
+ * of the file replace them. To add an entry, Mica reads the file, in case another process has changed it, writes a new
+ * file with the entry added, and renames that to the old name. Without a cache directory, entries last as long as the
+ * engine. */
 #ifndef MICA_RUNTIME_TUNING_H
 #define MICA_RUNTIME_TUNING_H
 
@@ -44,21 +45,24 @@ void mica__tuning_destroy(mica__tuning *tuning);
 /* Adds the entries of a file's text; later ones replace earlier ones on the same subject. */
 mica_status mica__tuning_parse(mica__tuning *tuning, const char *text, size_t bytes);
 
-/* Appends what is known about the engine's device, in the file's format. */
+/* Appends the entries of the engine's bundle and of the file, in the file's format. Leaves out what only this engine
+ * knows (mica__tuning_avoid). */
 void mica__tuning_text(const mica_engine *engine, mica__text *out);
 
 /* True if the fastest choice for the problem is known; `choice` then gets it. */
 bool mica__tuning_best(mica_engine *engine, const char *problem, char choice[MICA__TUNING_TEXT]);
-/* True if the choice was found wrong on this device. */
+/* True if an entry says that the choice is bad. */
 bool mica__tuning_is_bad(mica_engine *engine, const char *choice);
 
-/* Add an entry to the engine and to the file: the fastest choice for a problem, or a wrong choice. Tabs and newlines in
- * texts become blanks, and texts that are too long are cut. */
+/* Add an entry to the engine and, if there is a cache directory, to the file: the fastest choice for a problem, or a
+ * bad choice. The entry replaces an earlier one on the same subject. Tabs and newlines in texts become blanks, and
+ * texts that are too long are cut. */
 mica_status mica__tuning_keep(mica_engine *engine, const char *problem, const char *choice, double seconds);
 mica_status mica__tuning_quarantine(mica_engine *engine, const char *choice, const char *reason);
 /* Like mica__tuning_quarantine, but does not add the entry to the file. */
 mica_status mica__tuning_avoid(mica_engine *engine, const char *choice, const char *reason);
-/* Removes the entry that marks the choice as wrong, because it was right this time. */
+/* Removes the entry that says that the choice is bad, if there is one. A check calls this when it finds the choice
+ * right. An entry of the bundle is removed only from this engine. */
 mica_status mica__tuning_unquarantine(mica_engine *engine, const char *choice);
 
 /* The value of mica_engine_config.tune. */
