@@ -43,13 +43,14 @@ typedef struct class_boxes {
   outcome *outcomes;
   size_t count;     /* number of outcomes */
   double positives; /* number of truths that are not ignored */
-  bool *taken;      /* taken[g * THRESHOLDS + t]: truth g has a match at threshold t */
+  bool *taken;      /* taken[g * THRESHOLDS + t]: truth g of the image has a match at threshold t */
   size_t *truth_order;
   double *overlaps;
 } class_boxes;
 
-/* The curve of precision over recall for one class, one range of areas and one threshold. recall is the final recall.
- * precision[r] is the highest precision at a recall of at least recall_of(r), or 0 if no recall is that high. */
+/* The curve of precision over recall for one class, one range of areas and one threshold. recall is the recall after
+ * all outcomes. precision[r] is the highest precision at a recall of at least recall_of(r), or 0 if no recall is that
+ * high. */
 typedef struct curve {
   double recall, precision[RECALLS];
 } curve;
@@ -88,8 +89,9 @@ static double overlap_of(const entry *found, const entry *truth) {
 
 static bool is_outside(const entry *e, const double range[2]) { return e->area < range[0] || e->area > range[1]; }
 
-/* The index of the truth that found box d matches at threshold t; `count` if it matches none. c->truth_order has the
- * truths that are not ignored first: an ignored truth is matched only if no other truth overlaps enough. */
+/* The index in `truths` of the truth that found box d matches at threshold t; `count` if it matches none. A truth that
+ * is taken is matched again only if it is a crowd. c->truth_order has the ignored truths last: one of them is matched
+ * only if no other free truth overlaps enough. */
 static size_t match(const class_boxes *c, const entry *truths, const bool *ignored, size_t count, size_t d, int t) {
   double best = fmin(threshold_of(t), 1 - 1e-10);
   size_t found = count;
@@ -104,7 +106,8 @@ static size_t match(const class_boxes *c, const entry *truths, const bool *ignor
   return found;
 }
 
-/* Matches the found boxes of one image and appends their outcomes to c. ignored: memory for one flag per truth. */
+/* Matches the found boxes of one image, appends their outcomes to c, and adds the number of truths that are not ignored
+ * to c->positives. Truths outside the range of areas are ignored. ignored: memory for one flag per truth. */
 static void match_picture(class_boxes *c, const entry *truths, size_t truth_count, const entry *found,
                           size_t found_count, const double range[2], bool *ignored) {
   size_t next = 0;
@@ -198,9 +201,11 @@ static double precision_of(const curve *c) {
   return sum / RECALLS;
 }
 
-/* Means over all classes.
- * precision[k][t], recall[k]: for range k of areas, and threshold t; recall[k] is the mean over all thresholds
- * few[]: the recall of boxes of all areas, with at most 1 and at most 10 found boxes per image */
+/* Means over the classes that have true boxes in the range of areas.
+ *
+ * precision[k][t]: the average precision in range k at threshold t.
+ * recall[k]: the recall in range k; a mean over all thresholds too.
+ * few[0], few[1]: like recall[0], but with at most 1 or 10 found boxes per image and class. */
 typedef struct totals {
   mean precision[RANGES][THRESHOLDS], recall[RANGES], few[2];
 } totals;
@@ -262,8 +267,8 @@ static void sum_up(const totals *all, mica_box_scores *s) {
 
 /* --- the call --- */
 
-/* The area that decides in which ranges a box is scored. area: the caller's; 0 means width times height, and -0
- * (MICA_ZERO) means 0. */
+/* The area that decides in which ranges a box is scored. area: the caller's, if it is above 0; -0 (MICA_ZERO) means 0,
+ * and any other value means width times height. */
 static double size_of(double area, const double box[4]) {
   return area > 0 || (area == 0 && signbit(area)) ? area : area_of(box);
 }

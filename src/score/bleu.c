@@ -161,7 +161,8 @@ static int compare_grams(const void *a, const void *b) {
   return (x->text > y->text) - (x->text < y->text);
 }
 
-/* Numbers words; equal words get the same number. */
+/* Numbers the `all` words of n sentences: ids[i] becomes the number of word i, counted through all sentences. Equal
+ * words get the same number. */
 static mica_status number_words(const sentence *sentences, size_t n, int64_t all, int32_t *ids) {
   slot *slots = malloc(((size_t)all + 1) * sizeof *slots);
   if (!slots) return mica__fail_nomem("n-grams");
@@ -273,7 +274,7 @@ double mica_bleu_brevity(const mica_bleu *sums) {
 #define ADDED 1
 
 /* Computes the precisions, in percent, and returns how many of them the score uses: all ORDER or, with effective_order,
- * only the orders for which the hypotheses are long enough. */
+ * those before the first order whose total (after smoothing) is 0. Precisions from that order on are 0. */
 static int find_precisions(const mica_bleu *sums, const mica_bleu_config *config, double precisions[ORDER]) {
   double halves = 1;
   int orders = ORDER;
