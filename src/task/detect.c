@@ -38,8 +38,8 @@ static const mica_onnx_text export_docs[] = {
     {"scores", "of each point and each of the \"classes\", from 0 to 1"},
     {0}};
 
-/* The default warm-up in steps. A run warms up for at most a tenth of its steps; otherwise a short run would end before
- * the learning rate has risen. */
+/* The default warm-up is WARM_UP steps, or a tenth of the run's steps if that is less: otherwise a short run would end
+ * before the learning rate has risen. */
 #define WARM_UP 100
 static mica_status set_warm_up(mica_run *run) {
   const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;

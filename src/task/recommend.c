@@ -1,6 +1,6 @@
-/* recommend: how users rate items, or which items they choose next, from tables of interactions. An id is the row of a
- * user or an item in a table of embeddings. Unless something prevents it (task/head/ranking.c), an optimizer step
- * updates only the rows that its batch has read. */
+/* recommend: how users rate items, whether they click on them, or which items they choose next, from tables of
+ * interactions. An id is the row of a user or an item in a table of embeddings. Unless something prevents it
+ * (task/head/ranking.c), an optimizer step updates only the rows that its batch has read. */
 #include "run/columns/columns.h"
 #include "run/common_fields.h"
 #include "run/common_values.h"

@@ -21,9 +21,9 @@ MICA__TASK_FIELDS(regress, NUMBERS_SETTINGS, NUMBERS_FACTS, 0);
 
 static const mica_task_metric metrics[] = NUMBERS_METRICS;
 
-/* Rows of numbers are small, and most tables have few of them. So by default they are repeated until about STEPS steps
- * are done. RATE is a rate at which the default network is stable (measured on tables of 1,000 to 20,000 rows,
- * 2026-11-24). */
+/* Defaults for tables if the user chose no network. Most tables have few rows, so the number of epochs, from 10 to 100,
+ * is chosen for about STEPS steps. RATE is a learning rate at which the default network is stable (measured on tables
+ * of 1,000 to 20,000 rows, 2026-11-24). */
 #define STEPS 5000
 #define RATE 0.01
 static const mica_setting defaults[] = {{"epochs", ""}, {"lr", ""}, {0}};

@@ -20,7 +20,7 @@
 
 /* The first key of this task's random streams. */
 #define KEY UINT64_C(0x64696666)
-/* The default warm-up in steps; a run warms up for at most a tenth of its steps. */
+/* The default warm-up is WARM_UP steps, or a tenth of the run's steps if that is less. */
 #define WARM_UP 100
 /* The default window of the moving averages of the weights (ema), as a share of the run's steps. */
 #define AVERAGED 0.1
@@ -69,7 +69,8 @@ static mica_status set_lengths(mica_run *run) {
   return mica__common_set_number(run, MICA__SETTING_ema, fmin(1 - 1 / fmax(AVERAGED * steps, 2), 0.9999));
 }
 
-/* Scales pictures to -1 .. 1, the range of the values that drawing computes. */
+/* Sets mean and deviation to 0.5. This scales pictures to -1 .. 1, the range of the values that drawing computes. Fails
+ * if the user chose other values. */
 static mica_status set_scale(mica_run *run) {
   static const mica__common_setting scale[] = {MICA__SETTING_mean, MICA__SETTING_deviation};
   for (int i = 0; i < 2; i++) {

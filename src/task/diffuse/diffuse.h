@@ -46,12 +46,12 @@ mica__diffuse_settings mica__diffuse_settings_of(const mica_run *run);
 
 typedef enum mica__diffuse_target { MICA__DIFFUSE_TARGET_NOISE, MICA__DIFFUSE_TARGET_VELOCITY } mica__diffuse_target;
 
-/* --- drawing --- */
+/* --- network and drawing --- */
 
 /* The schedule of the noise, its steps, the number of classes and the target, as the run's settings give them. */
 mica__diffusion mica__diffuse_trained(const mica_run *run);
-/* The network's prediction for noisy pictures x (N, C, H, W) at time (N), of class label (N); the number of classes
- * means "no class". */
+/* The network's prediction for noisy pictures x (N, C, H, W) at time (N), of class label (N), where the number of
+ * classes means "no class". label is not used if mica__diffuse_classes is 0. */
 mica_value mica__diffuse_network(mica_nn *nn, const mica_run *run, mica_value x, mica_value time, mica_value label);
 /* The number of classes that the network tells apart. It is 0 if the data have fewer than two classes. */
 int64_t mica__diffuse_classes(const mica_run *run);

@@ -9,8 +9,8 @@
 
 #include <stdlib.h>
 
-/* USUAL_COUNT: pictures that a prediction draws by default. SHOWN_CLASSES and SHOWN_OF_EACH: classes in a report, and
- * pictures per class. */
+/* USUAL_COUNT: pictures that a prediction draws by default. SHOWN_CLASSES and SHOWN_OF_EACH: the most classes in a
+ * report, and the pictures of each. */
 #define USUAL_COUNT 10
 #define SHOWN_CLASSES 10
 #define SHOWN_OF_EACH 4

@@ -66,7 +66,7 @@ static mica__detector_points points_of(const mica_run *run, mica_graph *graph) {
   return mica__detector_points_of(graph, (int64_t)input.list[1], (int64_t)input.list[2]);
 }
 
-/* The loss is the sum over all points, divided by the number of points that should find a box. */
+/* The loss is the sum over all points, divided by the number of points that should find a box, but at least by 1. */
 static void add_losses(const mica__detector_points *p, mica_value z, int32_t classes, const mica__detector_targets *t,
                        mica_objective *out) {
   const mica__detector_losses l = mica__detector_losses_of(p, z, classes, t);
@@ -80,7 +80,7 @@ static void add_losses(const mica__detector_points *p, mica_value z, int32_t cla
 
 /* Adds the answers that a student learns from its teacher:
  * - the scores of the classes at all points
- * - centre-ness and boxes, only where the teacher finds something
+ * - centre-ness and boxes, weighted by the teacher's score of the likeliest class
  * The differences between student and teacher are divided by `found`, like the losses. t has the true answers; it is
  * NULL if the batch has none, as in the teacher. */
 static void add_answers(const mica__detector_points *p, mica_value z, int32_t classes, const mica__detector_targets *t,

@@ -35,7 +35,8 @@ typedef struct shown {
   int32_t classes[MICA__BOXES_MOST];
 } shown;
 
-/* Takes the boxes whose score is high enough, clipped to the picture. Boxes outside of it are left out. */
+/* Takes the boxes whose score is at least s->least, clipped to the picture. Leaves out boxes of which no more than THIN
+ * is inside the picture. */
 static void take_shown(const mica_run *run, const mica__sample *sample, const float *found, shown *s) {
   const mica__boxes_facts facts = facts_of(run);
   const int64_t width = sample->shape.dim[2], height = sample->shape.dim[1];
@@ -66,7 +67,7 @@ static mica_status track(mica_tracker *tracker, shown *s) {
   return MICA_OK;
 }
 
-/* The colour of a class, or of a track; a box without a track is grey. */
+/* The colour of box i: that of its class or, if boxes are tracked, that of its track; grey if it has no track. */
 static const uint8_t *colour_of(const shown *s, size_t i) {
   static const uint8_t grey[3] = {128, 128, 128};
   if (s->columns == PLAIN_NUMBERS) return mica__paint_colour((size_t)s->classes[i]);
@@ -74,7 +75,7 @@ static const uint8_t *colour_of(const shown *s, size_t i) {
   return isfinite(id) ? mica__paint_colour((size_t)id) : grey;
 }
 
-/* Writes how many boxes of each class there are: "19 RBC, 1 WBC". */
+/* Writes how many boxes of each class there are, as in "19 RBC, 1 WBC", or that no box has the least score. */
 static mica_status describe(const mica_run *run, const shown *s, mica__text *text) {
   const mica__fact_texts classes = facts_of(run).classes;
   for (size_t k = 0; k < classes.count; k++) {

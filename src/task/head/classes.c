@@ -1,4 +1,4 @@
-/* One class per sample: cross entropy, confusion, the most likely classes of a sample, mistakes. */
+/* One class per sample: losses, accuracy, confusion, the most likely classes of a sample, mistakes. */
 #include "task/head/classes.h"
 #include "base/text.h"
 #include "run/columns/categories.h"
@@ -126,7 +126,8 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
 #define NAMED_CLASSES 20
 
 /* Adds the mean F1. If f1 is the task's first metric (training keeps the weights that are best by it), adds the F1 of
- * each class too, but only if there are at most NAMED_CLASSES. Otherwise adds mean precision and mean recall. */
+ * each class too, unless there are more than NAMED_CLASSES. If f1 is not the first metric, adds mean precision and mean
+ * recall. */
 static mica_status add_scores(const mica_run *run, const mica_class_scores *mean, const mica_class_scores *scores,
                               mica_metrics *m) {
   const mica__fact_texts classes = facts_of(run).classes;

@@ -1,6 +1,6 @@
 /* task/head/classes.h: one class per sample. The head computes the metrics that the task's row lists. If f1 is the
- * first metric in that list, the F1 of each class is added; otherwise mean precision and mean recall are added. top_5
- * needs more than five classes. */
+ * first metric in that list, the F1 of each class is added unless there are many; if f1 comes later, mean precision and
+ * mean recall are added. top_5 needs more than five classes. */
 #ifndef MICA_TASK_HEAD_CLASSES_H
 #define MICA_TASK_HEAD_CLASSES_H
 

@@ -1,5 +1,6 @@
 /* The depth of each pixel: losses and metrics over the pixels whose depth is known. The network predicts log(depth /
- * usual depth), so that depths are above 0. The usual depth is the geometric mean of the training data's depths. */
+ * usual depth), so that depths are above 0. The usual depth is the geometric mean of the known depths in at most
+ * READ_MAPS depth maps of the training data. */
 #include "task/head/depths.h"
 #include "data/annotation/depth_map.h"
 #include "data/dataset.h"
@@ -62,8 +63,8 @@ static void add_known(known_depths *k, const float *depths, size_t pixels) {
   k->pixels += (double)pixels;
 }
 
-/* Sums up the known depths of at most READ_MAPS maps, evenly spaced in the training data. Fails if no pixel
- * has a depth. */
+/* Sums up the known depths of at most READ_MAPS maps, evenly spaced in the training data. Fails if none has a known
+ * depth, and adds a remark if some have none. */
 static mica_status find_known(mica_run *run, const mica_column *label, known_depths *k) {
   const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
   const uint64_t all = mica_dataset_count(data), count = all < READ_MAPS ? all : READ_MAPS;

@@ -1,5 +1,6 @@
-/* Forecasts the next values of series. The metrics are absolute errors, beside the errors of two naive forecasts: the
- * last value repeated, and the last season repeated. */
+/* Forecasts the next values of series. The metrics are the RMSE, the mean absolute error (mae) and the scaled one
+ * (mase). Tests also give mae and mase of two naive forecasts: the last value repeated, and the last season
+ * repeated. */
 #include "task/head/horizon.h"
 #include "run/fields.h"
 #include "run/run.h"
@@ -29,7 +30,7 @@ static int64_t outputs(const mica_run *run) {
 /* --- the step --- */
 
 /* One factor per target, which converts an error to the user's units: the target's scale. For `mase` the factor is also
- * divided by the target's mean change over a season. */
+ * divided by the mean absolute change of the target over a season. */
 static mica_value factors(const mica__horizon_facts *facts, mica_graph *graph, bool mase) {
   const int64_t targets = targets_of(facts);
   float *numbers = malloc((size_t)targets * sizeof *numbers);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The most points of a curve, and the most series that are shown. */
+/* SHOWN: the most points of a curve, unless a single forecast has more. SERIES: the most series that are shown. */
 #define SHOWN 400
 #define SERIES 8
 

@@ -1,4 +1,4 @@
-/* Several labels per sample: the metrics of a test, and which labels a prediction reports. */
+/* Several labels per sample: the loss, the metrics of a test, and the labels in predictions and reports. */
 #include "task/head/labels.h"
 #include "data/dataset.h"
 #include "data/table/table.h"
@@ -30,7 +30,7 @@ static size_t count_of(const mica_run *run) { return labels_of(run).count; }
 
 /* --- tests --- */
 
-/* Adds the means over the labels that occur in the samples; NaN if none does. */
+/* Adds map, f1, precision and recall: means over the labels that occur in the samples, or NaN if none does. */
 static mica_status add_means(const double *scores, size_t labels, mica_metrics *m) {
   static const struct {
     const char *name;
@@ -77,7 +77,8 @@ static mica_status report(mica_run *run, mica_report *r) {
 
 /* --- predictions --- */
 
-/* Adds the probability of each label of a sample, which labels are predicted, and which are true (NaN: unknown). */
+/* Adds three numbers per label of a sample: its probability, whether it is predicted, and whether it is true (NaN if
+ * unknown). */
 static mica_status add_labels(const mica_run *run, mica_report *report, const float *shares, const double *truths,
                               double threshold) {
   const size_t labels = count_of(run);
@@ -104,7 +105,8 @@ static mica_status add_labels(const mica_run *run, mica_report *report, const fl
 
 static bool suits(const mica_column *label) { return label->kind == MICA_COLUMN_KIND_CLASSES; }
 
-/* Fails because a column of numbers is not a label. The message names the first number that is neither 0 nor 1. */
+/* Fails because a column of numbers is not a label. If the column is from a table and has a number that is neither 0
+ * nor 1, the message names the first of these. */
 static mica_status fail_numbers(const mica_run *run) {
   const mica__schema *schema = run->parts->whole->store->schema;
   for (size_t i = 0; schema && i < schema->count; i++) {

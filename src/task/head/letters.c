@@ -66,11 +66,12 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
 
 /* --- error rates --- */
 
-/* The network's output for a batch, and the true texts, downloaded. */
+/* The network's output for a batch, and the true texts, downloaded. counts[i]: the steps of recording i. letters (n,
+ * most): the code points of the true texts. lengths[i]: the code points of text i. */
 typedef struct scored {
   float *scores; /* (n, steps, classes) */
   int32_t *counts, *letters, *lengths;
-  int64_t steps, most; /* steps: steps per row of scores; most: code points per row of letters */
+  int64_t steps, most; /* steps: most steps in a recording of the batch; most: most code points in a text */
 } scored;
 
 static mica_status download(mica_run *run, const mica_tensor *tensor, void **data, int64_t *columns) {

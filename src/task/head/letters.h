@@ -37,8 +37,8 @@ typedef struct mica__letters_decoding {
   mica_text_model *model;      /* the text model that `search` uses; NULL if none */
 } mica__letters_decoding;
 
-/* Functions for mica__task_row: set_search stores a search in the run, close frees it, and answers transcribes the
- * first sample. */
+/* Functions for mica__task_row: set_search stores a search in the run, and close frees it. answers transcribes the
+ * first evaluated sample, so that the time can be measured. */
 mica_status mica__letters_set_search(mica_run *run, const mica_text_search *how);
 void mica__letters_close(mica_run *run);
 mica_status mica__letters_answers(mica_run *run);

@@ -19,9 +19,9 @@ MICA__SETTINGS(letters, LETTERS_SETTINGS);
 
 /* --- one sample --- */
 
-/* Finds the labels in a recording's scores (steps, classes) by beam search or, without a beam and a text model,
- * greedily. `labels` and `at` have room for `steps` elements. `at` (may be NULL) receives the step of each label, or -1
- * with beam search. */
+/* Finds the labels in a recording's scores (steps, classes) by beam search or, if neither a beam width nor a text model
+ * is set, greedily. `labels` and `at` have room for `steps` elements. `at` (may be NULL) receives the step of each
+ * label, or -1 with beam search. */
 static mica_status decode(const mica_run *run, const float *scores, int64_t steps, int32_t *labels, int32_t *at,
                           int64_t *count) {
   const int64_t classes = mica__letters_classes(run);
@@ -108,7 +108,7 @@ static void free_judged(judged *j) {
   *j = (judged){0};
 }
 
-/* Writes each letter and its time: "3 0.42 s, 7 0.61 s". */
+/* Writes each letter whose step is known, and its time: "3 0.42 s, 7 0.61 s". The text is empty after a beam search. */
 static mica_status write_alignment(const mica_run *run, const mica__steps *t, const mica__heard *h, mica__text *text) {
   mica__text_add(text, "");
   for (int64_t k = 0; k < h->count; k++) {

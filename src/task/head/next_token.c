@@ -93,7 +93,8 @@ static mica_status section(mica_run *run, mica_report *report, const mica__sampl
 
 /* --- comparing two models --- */
 
-/* True if an id means the same token in both runs: tokens are bytes, or both have the same tokeniser. */
+/* True if an id means the same token in both runs: their vocabularies have the same size, and both have the same
+ * tokeniser or none. */
 static bool have_same_tokens(const mica_run *a, const mica_run *b) {
   const mica__next_token_facts is = facts_of(a), other = facts_of(b);
   if (is.tokenizer.count != other.tokenizer.count || is.vocabulary != other.vocabulary) return false;

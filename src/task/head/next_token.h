@@ -26,7 +26,8 @@ extern const mica__head mica__head_next_token;
 mica_status mica__next_token_agree(mica_run *run, mica_run *other, int64_t most, double *share, int64_t *count);
 /* Writes texts for mica_run_generate (run/verbs/generate.c). */
 mica_status mica__next_token_generate(mica_run *run, const mica_run_texts *texts);
-/* Adds a text that the network writes. */
+/* Adds to a report a text that the network writes. Adds nothing if the tokenizer cannot encode any prompt to begin
+ * with. */
 mica_status mica__next_token_report(mica_run *run, mica_report *report);
 
 #endif

@@ -171,8 +171,8 @@ static mica_value sum(mica_value x, int64_t count) {
   return mica_reshape(mica_sum(x, MICA_ALL_AXES, false), MICA_SHAPE(1));
 }
 
-/* The loss and the metrics are computed in standard deviations of the target. Numbers that leave the graph are scaled
- * to the user's units. */
+/* The loss and the sums in "squares" are in standard deviations of the target. The output and the metric "mae" are in
+ * the user's units. */
 static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch, mica_objective *out) {
   const char *label = mica__common_facts_of(run).label_column;
   const mica__numbers_facts facts = facts_of(run);
@@ -207,8 +207,9 @@ static mica_status add_named(const mica_run *run, const char *what, const double
   return MICA_OK;
 }
 
-/* R2 = 1 - sum (z - y)^2 / sum (y - mean y)^2 over the tested samples, and the root of the mean square error in the
- * user's units. For several numbers both are means, and the values of each number follow. */
+/* Adds R2 = 1 - sum (z - y)^2 / sum (y - mean y)^2 over the tested samples, and the root of the mean square error in
+ * the user's units. For several numbers both are means, and the values of each number follow if there are at most
+ * NAMED_NUMBERS. */
 static mica_status add_scores(const mica_run *run, const double *sums, double *scores, size_t count, mica_metrics *m) {
   const mica__fact_numbers deviations = facts_of(run).target_deviation;
   const double n = (double)m->samples;
@@ -277,8 +278,8 @@ static mica_status section(mica_run *run, mica_report *report, const mica__sampl
 
 /* --- the report --- */
 
-/* A sample with its true and its predicted number. If the sample has several numbers, this is the one with the largest
- * error in standard deviations. */
+/* A sample with its true and its predicted number; size is the absolute error. If the sample has several numbers, these
+ * are the ones with the largest error in standard deviations, which size then is. */
 typedef struct residual {
   uint64_t sample;
   size_t number;
@@ -291,7 +292,7 @@ typedef struct residuals {
   uint64_t at; /* index of the next sample to visit */
 } residuals;
 
-/* Keeps the largest errors, in descending order. */
+/* Adds an error to the list, which keeps the SHOWN largest in descending order. */
 static void add_residual(residuals *r, residual found) {
   size_t at = r->count;
   while (at > 0 && r->list[at - 1].size < found.size) at--;

@@ -199,7 +199,8 @@ static mica_status add_picture(mica_run *run, const mica__sample *sample, const 
   return MICA_OK;
 }
 
-/* Adds the Dice coefficient or the IoU of each class, and the mean over the classes that occur. */
+/* Adds the Dice coefficient or the IoU of each class, as long as the list of metrics has room, and the mean over the
+ * classes that are predicted or true anywhere. */
 static mica_status add_quotients(const mica_run *run, const tally *t, const char *name, bool dice, mica_metrics *m) {
   const char *const *names = facts_of(run).classes.list;
   double mean = 0;

@@ -70,8 +70,8 @@ typedef struct mica__scene {
  * class differs from `marked` are tinted, and the tint is red; pixels where `marked` is 255 are not tinted. */
 mica_status mica__scene_add(mica_report *report, const char *name, const char *text, const mica__scene *scene,
                             const uint8_t *classes, const uint8_t *marked, int64_t most);
-/* Adds a table of metrics of the last test, with a row per class and a column per name in `columns`. The column "iou"
- * shows the metrics "iou_CLASS". */
+/* Adds the section "Classes": a table of metrics of the last test, with a row per class and a column per name in
+ * `columns`. The column "iou" shows the metrics "iou_CLASS". */
 mica_status mica__pixels_add_table(const mica_run *run, mica_report *report, const char *const *columns, size_t count);
 /* Fills values[MICA__MASK_CLASSES]: masks store class c as values[c]. */
 mica_status mica__pixels_values(const mica_run *run, uint8_t *values);

@@ -33,7 +33,7 @@ static mica_status make_mask(const mica_run *run, const scene *s, uint8_t **out,
   return *out ? MICA_OK : mica__fail_nomem("a mask");
 }
 
-/* Adds planes; takes only every k-th pixel if the picture is larger than `most`. */
+/* Adds a picture. If a side is longer than `most`, keeps only every k-th row and column; this overwrites `planes`. */
 static mica_status add_picture(mica_report *report, const char *name, const char *text, uint8_t *planes,
                                mica_shape shape, int64_t most) {
   const mica_shape thin = mica__paint_thin(planes, shape, most);

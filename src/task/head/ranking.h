@@ -20,8 +20,8 @@ mica_status mica__recommend_note_biases(mica_run *run, const mica__interactions 
 mica_status mica__recommend_baselines(mica_run *run, mica_metrics *m);
 mica_status mica__recommend_predict(mica_run *run, const mica_run_input *input, mica_report *prediction);
 mica_status mica__recommend_query(mica_run *run, const mica_run_query *query, mica_report *prediction);
-/* Finds the best items (`top` or fewer, at most 256) that the user has not had in training, best first. *count receives
- * their number. */
+/* Finds the best items (`top` or fewer, at most 256) that are not in the user's stored history, best first. *count
+ * receives their number. */
 mica_status mica__recommend_items(mica_run *run, int32_t user, int64_t top, int32_t *items, int64_t *count);
 /* Adds to a report how far recommendations reach into the long tail of items, and a map of the items in two
  * dimensions. */

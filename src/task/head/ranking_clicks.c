@@ -53,7 +53,8 @@ static mica_status add_batch(mica_run *run, const mica_batch *batch, const float
   return MICA_OK;
 }
 
-/* Reports which of the facts "popularity", "item_bias" and "user_bias", with these counts, is too short. */
+/* Fails because one of the stored values "popularity", "item_bias" and "user_bias" lacks a number for this item or its
+ * user. counts: the lengths of the three. */
 static mica_status fail_short(size_t item, const size_t counts[3]) {
   static const char *const facts[] = {"popularity", "item_bias", "user_bias"};
   const int i = item >= counts[0] ? 0 : item >= counts[1] ? 1 : 2;

@@ -13,8 +13,8 @@
 /* Maximum number of users who get recommendations, and number of items per user. */
 #define USERS 200
 #define TOP 10
-/* If the network must run once for each pair of user and item, about this many pairs are scored at most. That takes
- * about a second (2026-11-25, Zen 4). */
+/* If the network must run once for each pair of user and item, fewer users are asked, so that about this many pairs are
+ * scored, which takes about a second (2026-11-25, Zen 4). At least one user is asked. */
 #define PAIRS 100000
 /* COMPONENT_ITEMS: the most items from which the principal components are computed. SHOWN: the most items in the map.
  * TITLE: the most bytes of a title there. */
@@ -100,7 +100,7 @@ static mica_status add_tail(mica_run *run, const popular *list, size_t count, mi
 
 /* --- two dimensions --- */
 
-/* Reads the network's vectors of the items that are most popular in the training data. */
+/* Reads the network's vectors of the most popular items: at most COMPONENT_ITEMS that occur in the training data. */
 static mica_status read_rows(mica_run *run, const popular *list, size_t count, mica__cloud *c) {
   float *values = NULL;
   mica_shape shape = MICA_SCALAR;

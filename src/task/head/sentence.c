@@ -62,7 +62,7 @@ static void exports(const mica_run *run, mica_value z, mica_objective *out) {
 
 /* --- metrics --- */
 
-/* Sums the counts of all ranks' translations. */
+/* Adds up the n-gram counts and the lengths of all ranks' translations. */
 static mica_status join(const mica_run *run, mica_bleu *sums) {
   int64_t all[2 * MICA_BLEU_ORDER + 2] = {sums->length, sums->reference_length};
   int64_t *counts = all + 2, *totals = counts + MICA_BLEU_ORDER;
@@ -89,8 +89,8 @@ static mica_status score(mica_run *run, const mica__sentences *s, int64_t beams,
   return status;
 }
 
-/* Adds perplexity and BLEU. After an epoch, `bleu_samples` validation texts are translated greedily. An evaluation
- * translates up to JUDGED texts greedily and, if the setting "beam" is above 1, again by beam search. */
+/* Adds perplexity and BLEU. After an epoch, up to `bleu_samples` validation texts are translated greedily. An
+ * evaluation translates up to JUDGED texts greedily and, if the setting "beam" is above 1, again by beam search. */
 static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
   const mica__sentence_settings settings = settings_of(run);
   const mica_dataset *judged = run->evaluation->data;

@@ -41,10 +41,11 @@ typedef struct mica__sentences {
 mica_status mica__sentences_add(mica_run *run, const mica__sample *sample, const float *outputs, void *sentences);
 void mica__sentences_free(mica__sentences *sentences);
 
-/* Adds a section that shows at which source tokens each token of the translation looks. */
+/* Adds a section that shows how much each token of the translation attends to each token of the source. */
 mica_status mica__sentence_attention(mica_run *run, const char *source, const char *translation, mica_report *report);
 
-/* Functions that mica__head_sentence and the rows of its tasks point to (in sentence_show.c). */
+/* Functions that mica__head_sentence and the rows of its tasks point to (in sentence_show.c). answers translates the
+ * first evaluated sample, so that the time can be measured. */
 mica_status mica__sentence_predict(mica_run *run, const mica_run_input *given, mica_report *prediction);
 mica_status mica__sentence_report(mica_run *run, mica_report *report);
 mica_status mica__sentence_answers(mica_run *run);

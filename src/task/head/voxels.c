@@ -64,8 +64,8 @@ static mica_status add_volume(mica_run *run, const mica__sample *sample, const f
   return MICA_OK;
 }
 
-/* Adds the mean of a metric over all classes except the first. Then adds the metric of each class, as long as the list
- * of metrics has room for more than the means of the metrics that follow. */
+/* Adds the mean of a metric over all classes except the first. Then adds the metric of each class, but keeps room in
+ * the list for the means of the metrics that follow. */
 static mica_status add_metric(const mica_run *run, const tally *t, int k, mica_metrics *m) {
   const char *const *names = facts_of(run).classes.list;
   double sum = 0, there = 0;

@@ -1,4 +1,5 @@
-/* Contexts of tokens, cut from a file whose last part is held out. */
+/* Contexts of tokens, from datasets or cut from files of text. The end of a training file can be held out for
+ * validation. */
 #include "task/input/contexts.h"
 #include "base/file.h"
 #include "data/dataset.h"

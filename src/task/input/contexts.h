@@ -1,5 +1,5 @@
-/* task/input/contexts.h: contexts of tokens, cut from a text or given as samples, and a network that predicts the next
- * token after each one. */
+/* task/input/contexts.h: contexts of tokens, cut from a text or given as samples, and a network that predicts after
+ * each token the next one. */
 #ifndef MICA_TASK_INPUT_CONTEXTS_H
 #define MICA_TASK_INPUT_CONTEXTS_H
 
@@ -44,8 +44,8 @@ extern const mica__input mica__input_contexts;
 mica__contexts_settings mica__contexts_settings_of(const mica_run *run);
 mica__contexts_facts mica__contexts_facts_of(const mica_run *run);
 
-/* Opens a part: mica__task_row.open. The validation part is the last share of the training text, unless a folder has a
- * file for it. */
+/* Opens a part: mica__task_row.open. The validation part of the run's own data is the last share of the training text,
+ * unless a folder has a file for it. */
 mica_status mica__contexts_open(const mica_run *run, const char *path, const mica_dataset_config *config,
                                 mica_dataset **data);
 /* The network that the run's settings describe. */

@@ -1,4 +1,4 @@
-/* Texts that a network reads in windows. */
+/* Runs the network over texts, window by window, and visits its outputs. */
 #include "base/file.h"
 #include "run/predict/samples.h"
 #include "run/run.h"

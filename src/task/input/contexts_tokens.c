@@ -17,8 +17,8 @@ MICA__FIELDS(contexts, CONTEXTS_SETTINGS, CONTEXTS_FACTS);
 
 /* --- data --- */
 
-/* The size in bytes of the piece that begins at `text`. It ends after its last line break or, if it has none, before a
- * character, so that no UTF-8 character is split. */
+/* The size in bytes of the piece that begins at `text`: all `bytes` if they fit. Otherwise it ends after its last line
+ * break or, if it has none, before a character, so that no UTF-8 character is split. */
 static size_t piece_of(const unsigned char *text, size_t bytes) {
   size_t end = bytes < PIECE ? bytes : PIECE;
   if (end == bytes) return end;

@@ -15,7 +15,8 @@
 #include <math.h>
 #include <mica/vision.h>
 
-/* If all pictures together have at most this many bytes, they stay on the device, and each is decoded once. */
+/* If the pictures of a part, at the network's size, have at most this many bytes in all, they stay on the device, and
+ * each is decoded once. */
 #define MOST_RESIDENT 5e8
 
 static const char *const networks[] = {"detector", NULL};

@@ -53,7 +53,7 @@ static const mica__scale scales[] = {
 
 /* --- preparation --- */
 
-/* Stores the names of the parts that the data have, and of the columns of texts and files, with the run
+/* Stores with the run the names of the parts that the data have, and of the columns of texts and files
  * (run/facts.h). */
 static mica_status note_parts(mica_run *run) {
   const mica_dataset *data = run->parts->whole;
@@ -114,7 +114,7 @@ mica_status mica__fuse_checks(const mica_run *run) {
 /* --- the network --- */
 
 /* Joins the features of all parts, (N, parts, width), to (N, width): a Transformer block, in which each part attends to
- * the others, then the mean over the parts. */
+ * all, then the mean over the parts. */
 static mica_value attend(mica_nn *nn, const mica_run *run, mica_value x) {
   const mica__fuse_settings s = mica__fuse_settings_of(run);
   const mica_transformer_config config = {

@@ -58,8 +58,9 @@ extern const mica__input mica__input_fuse;
 mica__fuse_settings mica__fuse_settings_of(const mica_run *run);
 mica__fuse_facts mica__fuse_facts_of(const mica_run *run);
 
-/* A part of a sample that fuse reads. `in` tells whether data have the part, `input` is the input whose members are
- * called for it, and `facts` are the stored values (run/facts.h) that it needs. */
+/* A part of a sample that fuse reads. `in` tells whether data have the part (NULL if it has files: then a column of
+ * `kind` tells), `input` is the input whose members are called for it, and `facts` are the stored values (run/facts.h)
+ * that it needs. */
 typedef struct mica__fuse_part {
   bool (*in)(const mica_run *run, const mica_dataset *data); /* run may be NULL: no setting is set */
   mica_column_kind kind;                                     /* the kind of the part's column; only if `files` is set */
@@ -71,6 +72,7 @@ typedef struct mica__fuse_part {
 /* All parts in the order of their features. The last row, whose input is NULL, ends the table
  * (task/input/fuse_parts.c). */
 extern const mica__fuse_part mica__fuse_parts[];
+/* True if the data have the part. */
 bool mica__fuse_part_in(const mica__fuse_part *part, const mica_run *run, const mica_dataset *data);
 /* True if the run has the part. */
 bool mica__fuse_has(const mica_run *run, const mica__fuse_part *part);

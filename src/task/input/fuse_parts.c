@@ -1,4 +1,4 @@
-/* The parts of a sample: rows of numbers and classes, texts, pictures. */
+/* The table of all parts of a sample, and the parts for rows of numbers and classes, texts and pictures. */
 #include "data/dataset.h"
 #include "data/table/number_lists.h"
 #include "run/columns/categories.h"

@@ -19,7 +19,7 @@ bool mica__fuse_is_text(const mica_run *run, const mica_dataset *data, size_t co
   return run && !strcmp(mica_dataset_column(data, column)->name, mica__fuse_settings_of(run).text);
 }
 
-/* The first column of series that is not the one in the setting "text"; SIZE_MAX: not found. */
+/* The first column of series that is neither the answer nor named by the setting "text"; SIZE_MAX: not found. */
 static size_t find_series(const mica_run *run, const mica_dataset *data) {
   for (size_t i = 0; i < mica_dataset_column_count(data); i++)
     if (mica_dataset_column(data, i) != mica__run_find_label(data) && !mica__fuse_is_text(run, data, i) &&

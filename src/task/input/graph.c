@@ -28,7 +28,8 @@ static const char *const networks[] = {
 #undef NAME
         NULL};
 
-/* The column that names samples; NULL if the data have no such column. */
+/* The column that tells what the samples are: "other" for pairs of nodes, else the column that names them. NULL if the
+ * data have no such column. */
 static const char *column_of(const mica_dataset *data) {
   static const char *const names[] = {"smiles", "SMILES", "other", "node", "graph"};
   for (size_t k = 0; k < sizeof names / sizeof *names; k++) {

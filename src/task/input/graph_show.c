@@ -1,4 +1,4 @@
-/* Molecules and nodes to predict, and those that a report shows. */
+/* Samples to predict, and those that a report shows: molecules, nodes, pairs of nodes or graphs. */
 #include "base/text.h"
 #include "data/source.h"
 #include "data/table/listed.h"
@@ -15,7 +15,7 @@
 /* Maximum number of samples that a report evaluates, to show some of them. */
 #define LOOKED_AT 5000
 
-/* The columns that name samples. */
+/* The column that names samples. others: for pairs of nodes, the column of the second nodes; else its data are NULL. */
 typedef struct named {
   mica__texts names, others;
 } named;
@@ -55,7 +55,7 @@ static mica_status visit_listed(mica_run *run, mica_dataset *data, mica__sample_
   return status;
 }
 
-/* Visits the samples of a text with one name per line: SMILES strings, or nodes. */
+/* Visits the samples of a text with one name per line: SMILES strings, nodes or graphs. */
 static mica_status visit_lines(mica_run *run, const char *name, const char *text, mica__sample_fn *fn, void *user) {
   mica_dataset *data = NULL;
   if (has_pairs(run))

@@ -101,7 +101,7 @@ static void loads(const mica_run *run, mica_part part, mica_loader_config *confi
 }
 
 /* The part whose samples calibrate a quantised network. A ranking is trained on pairs or windows, but it predicts from
- * histories, which only samples of the validation part have. */
+ * histories, which samples of the training part lack. */
 static mica_part calibrates(const mica_run *run) {
   return mica__recommend_ranks(run) ? MICA_PART_VALIDATION : MICA_PART_TRAIN;
 }

@@ -1,5 +1,5 @@
-/* task/input/interactions.h: reads what is known about users and items. These are ratings, clicks, or the items that
- * each user took and when. */
+/* task/input/interactions.h: reads tables of users and items: the ratings, the clicks, or the items that each user took
+ * and when, and features of users and items. */
 #ifndef MICA_TASK_INPUT_INTERACTIONS_H
 #define MICA_TASK_INPUT_INTERACTIONS_H
 
@@ -126,8 +126,8 @@ mica_status mica__recommend_read(const mica_run *run, const char *path, mica__in
  * *out is the object that `each` gets; the caller frees it. */
 mica_status mica__recommend_read_each(const mica_run *run, const char *path, mica__interactions *out,
                                       mica__interactions_fn *each, void *user);
-/* While x was read, users and items got ids of their own. Replaces them by the run's ids for the same users and
- * items. */
+/* While x was read, users and items got ids of their own. Replaces them by the run's ids for the same users and items,
+ * or by 0 if the run does not know them. */
 mica_status mica__recommend_adopt(mica__interactions *x, const mica_run *run);
 
 /* --- features --- */
@@ -144,12 +144,13 @@ mica_status mica__features_recall(const mica_run *run, mica__features *f);
 
 /* --- the run --- */
 
+/* True if the run learns to rank items. */
 bool mica__recommend_ranks(const mica_run *run);
 /* True if the run learns whether a user takes an item: ratings are 0 and 1. */
 bool mica__recommend_clicks(const mica_run *run);
 /* The network's sizes, from settings and stored values. */
 mica__recommender mica__recommend_network(const mica_run *run);
-/* The run's trained network. */
+/* The run's trained network, with what queries to it need. */
 mica__ranker mica__recommend_ranker(const mica_run *run);
 /* The share of the data in the validation part. With the split leave-one-out (the default of rankings), any value above
  * 0 puts the last but one item of each user there. */

@@ -62,8 +62,8 @@ mica__translator mica__pairs_translator(const mica_run *run);
 mica_status mica__pairs_translate(const mica_run *run, const mica__ids *ids, int64_t beams, double length_penalty,
                                   mica__translations *translations);
 
-/* Appends the ids of a UTF-8 text and the end token to `ids`. A text longer than the context is cut. `name` is the
- * text's name in messages. MICA_E_FORMAT if the text is not UTF-8. */
+/* Appends the ids of a UTF-8 text and the end token to `ids`. A text with more tokens than the setting "length" allows
+ * is cut. `name` is the text's name in messages. MICA_E_FORMAT if the text is not UTF-8. */
 mica_status mica__pairs_add(const mica_run *run, const char *name, const char *text, size_t bytes, mica_encoding *work,
                             mica__ids *ids);
 

@@ -18,7 +18,8 @@
 #include <mica/nodes.h>
 #include <string.h>
 
-/* By default, a run trains on about USUAL_WINDOWS windows, in LEAST_EPOCHS to MOST_EPOCHS epochs. */
+/* By default, a run has as many epochs as give about USUAL_WINDOWS windows, but at least LEAST_EPOCHS and at most
+ * MOST_EPOCHS. */
 #define USUAL_WINDOWS 1600
 #define LEAST_EPOCHS 10
 #define MOST_EPOCHS 100
@@ -113,7 +114,7 @@ static mica_status note_sizes(mica_run *run) {
   return mica__run_note_numbers(run, "tile", tile, 3);
 }
 
-/* Sets the number of epochs by the number of pictures. */
+/* Sets the number of epochs by the number of pictures, unless the user set it. */
 static mica_status find_epochs(mica_run *run) {
   if (mica__common_is_set(run, MICA__SETTING_epochs)) return MICA_OK;
   const double pictures = (double)mica_dataset_count(run->parts->at[MICA_PART_TRAIN].data);

@@ -53,9 +53,10 @@ mica_status mica__windows_read(const mica_run *run, const char *name, char *cont
  * before the forecast. */
 mica_status mica__series_open(const mica_run *run, const char *path, const mica_dataset_config *config,
                               mica_dataset **data);
-/* Sets the series' scales to the run's. */
+/* Sets the scales, means and deviations of the series to those of the run, unless they are set. */
 mica_status mica__windows_scale(const mica_run *run, mica__windows *w);
-/* Remarks on gaps between the times of a table, and on its empty cells. */
+/* Remarks on what a reader of forecasts should know of a table: rows that were passed over, gaps between times or times
+ * that are not understood, a column of row numbers, and empty cells. */
 mica_status mica__windows_remark(mica_run *run, const char *name, const mica__windows *w);
 /* Functions that mica__input_series points to (in series_show.c). */
 mica_status mica__series_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user);

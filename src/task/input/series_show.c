@@ -1,4 +1,4 @@
-/* Finds the windows that forecasts start from: the end of a given table, or origins in the series of a dataset. */
+/* Visits forecasts: from the end of a given table, or from origins in the series of a dataset. */
 #include "data/dataset.h"
 #include "data/series/ahead.h"
 #include "run/predict/document.h"
@@ -13,8 +13,8 @@
 
 #define AT_A_TIME 256
 
-/* Forecasts from each of `count` origins from `first` on. An origin is the first row that is not known. `outputs`
- * receives horizon x targets numbers per origin. */
+/* Forecasts from each of `count` origins from `first` on. An origin is the first row of a forecast; the network reads
+ * rows before it. `outputs` receives horizon x targets numbers per origin. */
 static mica_status infer(mica_run *run, const mica__windows *w, int64_t first, int64_t count, float *outputs) {
   const int64_t row = w->window * (int64_t)w->series.count, series = (int64_t)w->series.count;
   float *windows = malloc((size_t)(count * row) * sizeof *windows);

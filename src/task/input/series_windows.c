@@ -1,4 +1,4 @@
-/* Windows of time series as the settings of a run want them. */
+/* Reads tables of time series, and makes windows of them as the settings of a run say. */
 #include "data/dataset.h"
 #include "run/columns/columns.h"
 #include "run/fields.h"
@@ -88,7 +88,8 @@ mica_status mica__series_open(const mica_run *run, const char *path, const mica_
 
 /* --- remarks --- */
 
-/* Remarks on gaps in the times. Each row is one step, whatever its time; a gap probably means that rows were lost. */
+/* Remarks on gaps in the times, or on times that are not understood. Each row is one step, whatever its time; a gap
+ * probably means that rows were lost. */
 static mica_status say_times(mica_run *run, const char *name, const mica__series *s) {
   int64_t first = 0;
   if (!s->times) return MICA_OK;

@@ -77,7 +77,7 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
 
 /* --- the network --- */
 
-/* Builds cnn_gru, which reads the mel powers of one frame per step. */
+/* Builds cnn_gru, which reads the log mel spectrum of one frame per step. */
 static mica_value sequence_answers(mica_nn *nn, const mica_run *run, mica_value x, int64_t outputs) {
   const mica_model_config config = {.name = "cnn_gru",
                                     .classes = outputs,

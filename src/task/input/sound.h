@@ -22,7 +22,8 @@
   X(S, REAL, dropout, "dropout", "0.2", "P", "dropout before the last layer", .low = 0, .high = 0.95, .fixed = true)
 MICA__SETTINGS_STRUCT(sound, SOUND_SETTINGS);
 
-/* The stored value "input" is one channel and its samples, hence rank 2. */
+/* The stored value "input" has two numbers, so its rank in MICA__FACTS is 2: the channels (1), and the samples that the
+ * network reads. */
 #define SOUND_FACTS(X, S)                                                                                              \
   X(S, NUMBER, rate, .needed = true, .most = 1 << 20)                                                                  \
   X(S, NUMBERS, input, .needed = true)

@@ -163,7 +163,8 @@ static mica_value steps_of(const mica_run *run, const mica_batch_values *batch) 
   return mica_maximum(steps, mica_full_like(lengths, 0));
 }
 
-/* Makes recordings randomly louder or softer and adds white noise. Strings already have noise. */
+/* Makes recordings randomly louder or softer and adds white noise. Strings (the setting "join") already have noise, so
+ * none is added to them. */
 static mica_value augmented(mica_nn *nn, const mica_run *run, mica_value x, mica_value lengths) {
   const mica__strings_settings s = settings_of(run);
   mica_value each = mica_mean(x, MICA_AXES(1), true);

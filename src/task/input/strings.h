@@ -50,7 +50,7 @@
 extern const mica__input mica__input_strings;
 const char *mica__strings_reduction_at(size_t i);
 
-/* --- time --- */
+/* --- time and network --- */
 
 /* Seconds of zeros after a recording of speech. */
 #define MICA__STRINGS_TAIL 0.4
@@ -60,6 +60,8 @@ mica__recogniser mica__strings_network(const mica_run *run);
 
 /* --- data --- */
 
+/* Opens a part whose samples are made as form says (data/sound/strings.h). All parts number speakers as the training
+ * part does. */
 mica_status mica__strings_open_form(const mica_run *run, const char *path, mica_part part,
                                     const mica__strings_form *form, mica_dataset **data);
 /* Opens a part with two columns: "sound", with zeros after each recording, and "tokens", the code points of its
@@ -75,7 +77,8 @@ mica_status mica__strings_note(mica_run *run, double rate, mica__strings_time (*
 /* Stores the names of the training part's speakers with the run, as "speakers". If the data name no speakers, the list
  * has one empty name. */
 mica_status mica__strings_note_speakers(mica_run *run);
-/* Checks the texts against the run's alphabet. */
+/* Checks that data have recordings with texts (columns "sound" and "tokens"), and that the texts suit the run's
+ * alphabet and the lengths of the recordings. */
 mica_status mica__strings_fits(const mica_run *run, const mica__strings_time *time, const mica_dataset *data);
 
 /* Functions that mica__input_strings points to (in strings_show.c). */

@@ -17,7 +17,7 @@ MICA__SETTINGS_STRUCT(strings, READ_SETTINGS);
 MICA__SETTINGS(strings, READ_SETTINGS);
 MICA__FACTS(strings, STRINGS_FACTS, 0);
 
-/* Opens a part. The run's own data are split if they have no validation part. */
+/* Opens a part of recordings. If the run's own data have no validation part, one is split off the training part. */
 static mica_status open_parted(const mica_run *run, int32_t rate, const char *path, mica_part part,
                                mica_dataset **data) {
   const bool own = run->data && !strcmp(path, run->data);

@@ -22,7 +22,7 @@
 typedef struct drawing {
   mica__sample_fn *fn;
   void *user;
-  int64_t frames; /* number of its spectra, without those of the padding */
+  int64_t frames; /* number of spectra of the sample, without those of the batch's padding */
 } drawing;
 
 static mica_status visit_drawn(mica_run *run, const mica__sample *sample, const float *outputs, void *user) {

@@ -24,7 +24,7 @@ mica__grid mica__volume_grid(const mica_run *run) {
   return grid;
 }
 
-/* A volume in a file, or a sample of a dataset. */
+/* A volume in a file or, if data is not NULL, a sample of a dataset. */
 typedef struct source {
   mica__volume *volume;
   mica__intensity intensity;

@@ -128,7 +128,8 @@ static mica_status find_speaker(const mica_run *run, const char *name, saying *s
 
 /* --- speaking --- */
 
-/* Sets the number of frames of each letter, for which the network gives log(1 + frames). */
+/* Computes the number of frames of each letter at this speed, from the network's log(1 + frames), and the number of
+ * frames of the utterance. */
 static mica_status set_durations(mica_run *run, double speed, saying *s) {
   if (!(s->durations = calloc((size_t)s->count, sizeof *s->durations))) return mica__fail_nomem("durations");
   MICA_TRY(compute(run, s, NULL, s->count, s->durations));
@@ -142,7 +143,7 @@ static mica_status set_durations(mica_run *run, double speed, saying *s) {
   return MICA_OK;
 }
 
-/* Computes the magnitudes (bins, frames) of the utterance; the caller frees them. */
+/* Computes the magnitudes (bins, frames) of the utterance, raised to POWER; the caller frees them. */
 static mica_status find_spectrum(mica_run *run, const saying *s, float **spectrum) {
   const int64_t count = mica__speaker_bins(mica__speak_facts_of(run).rate) * s->frames;
   float *ones = malloc((size_t)s->frames * sizeof *ones);
@@ -183,7 +184,7 @@ mica_status mica__speak_say(mica_run *run, const mica_speech_config *config, flo
 
 /* --- the report --- */
 
-/* Adds the text of the first sample of the evaluated data. */
+/* Appends the text of the first sample of the evaluated data, if there is one. */
 static mica_status first_text(const mica_run *run, mica__text *text) {
   const mica_dataset *data = run->evaluation->data;
   return data && mica_dataset_count(data) ? mica__letters_take(data, 0, text) : MICA_OK;

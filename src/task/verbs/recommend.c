@@ -29,7 +29,7 @@ static mica_status find_item(const mica_run *run, const char *name, int32_t *ite
                     items.count);
 }
 
-/* Reads the history of a user from the training part. */
+/* Reads the history of a user that is stored with the run. */
 static mica_status read_history(const mica_run *run, int32_t user, asked *a) {
   const mica__recommend_facts facts = mica__recommend_facts_of(run);
   const size_t users = facts.histories.count, items = facts.items.count;
