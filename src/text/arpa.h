@@ -1,6 +1,6 @@
 /* text/arpa.h: n-gram models of words in ARPA format, as KenLM and SRILM write them. A model has the log10
- * probabilities of sequences of words. For a sequence that it lacks, it has a back-off weight of the words before the
- * last one. */
+ * probabilities of sequences of words. The probability of a sequence that it lacks follows from that of the sequence
+ * without its first word and from the back-off weight of the words before the last one. */
 #ifndef MICA_TEXT_ARPA_H
 #define MICA_TEXT_ARPA_H
 
@@ -38,7 +38,8 @@ int32_t mica__arpa_order(const mica__arpa *a);
 /* Hash of <s>, and of </s>. */
 uint64_t mica__arpa_begin(void);
 uint64_t mica__arpa_end(void);
-/* Natural log probability of a word after `count` words. Only the last order - 1 of these words are used. */
+/* Natural log probability of a word after `count` words. Only the last order - 1 of these words are used. A word that
+ * the model lacks counts as <unk>. */
 double mica__arpa_score(const mica__arpa *a, const uint64_t *words, int32_t count, uint64_t word);
 
 #endif

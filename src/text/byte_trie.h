@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /* Node i has the byte bytes[i] at depth depths[i]. The root is not stored; its children have depth 1. The descendants
- * of node i are the nodes i + 1 to ends[i] - 1. The tokens ids[first[i]] to ids[first[i + 1] - 1] end in node i.
- * Special tokens are not in the trie. */
+ * of node i are the nodes i + 1 to ends[i] - 1. The tokens ids[first[i]] to ids[first[i + 1] - 1] end in node i. Tokens
+ * without bytes, such as special tokens, are not in the trie. */
 typedef struct mica__byte_trie {
   int32_t tokens; /* size of the vocabulary */
   uint32_t count; /* nodes */
@@ -22,8 +22,8 @@ typedef struct mica__byte_trie {
   uint32_t deepest;
 } mica__byte_trie;
 
-/* Builds the trie of texts. Takes over `text` (its data) and `at` (tokens + 1 numbers, on the heap), even if it
- * fails. */
+/* Builds the trie of `tokens` tokens from the text and the numbers that the members text and at describe. Takes over
+ * `text` (its data) and `at` (tokens + 1 numbers, on the heap), even if it fails. */
 mica_status mica__byte_trie_create(char *text, size_t *at, int32_t tokens, mica__byte_trie **trie);
 void mica__byte_trie_free(mica__byte_trie *trie);
 

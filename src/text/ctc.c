@@ -36,7 +36,7 @@ typedef struct node {
   int32_t parent, label, depth;
   int32_t child, sibling; /* first longer prefix; next prefix of the same parent; -1: none */
   int32_t slot;           /* index among the candidates of the current frame; -1: none */
-  double text;            /* score of the text model plus the bonus */
+  double text;            /* sum over its labels: weighted score of the text model, and bonus */
 } node;
 
 /* A prefix in a frame: log probabilities of the alignments that end in a blank, and of the alignments that end in the

@@ -1,4 +1,5 @@
-/* Reads text models from files. If a model scores words, letters are joined into words. */
+/* Reads text models, from ARPA files or plain texts, and scores labels. A label stands for a letter. If a model scores
+ * words, letters are joined into words. */
 #include "base/signature.h"
 #include "base/utf8.h"
 #include "text/arpa.h"
@@ -18,7 +19,7 @@ struct mica_text_model {
   int32_t space;     /* label of the space; -1: none */
   mica__arpa *arpa;  /* NULL: the model is an n-gram model of counts */
   bool by_words;     /* arpa has words, not letters */
-  uint64_t spelling; /* in a model of letters: hash of the word for a space, as in "<space>" */
+  uint64_t spelling; /* in a model of letters: hash of the word for a space, as in "<space>"; 0: none */
   mica_ngram *ngram;
   int64_t context;
 };
@@ -175,8 +176,9 @@ int64_t mica_text_model_context(const mica_text_model *m) { return m ? m->contex
 
 /* --- scores --- */
 
-/* Writes the hashes of the last words of labels, at most `most`, to `out`, and returns their number. If the labels
- * begin a text, <s> precedes its first word. Otherwise a partial first word is omitted. */
+/* Writes the hashes of the last words of labels, at most `most`, to `out`, and returns their number. If there are fewer
+ * labels than the model's context, they begin a text, and <s> precedes its first word. Otherwise a partial first word
+ * is omitted. */
 static int32_t last_words(const mica_text_model *m, const int32_t *labels, int64_t count, int32_t most, uint64_t *out) {
   const bool whole = count < m->context;
   int32_t found = 0;

@@ -16,25 +16,26 @@ static inline size_t mica__utf8_last(const char *text, size_t bytes) {
 /* Appends a character. */
 void mica__utf8_add(mica__text *out, uint32_t character);
 
-/* Fails with MICA_E_UNSUPPORTED in a build without utf8proc; the message names `what`. Functions that need tables must
- * not be called then. */
+/* Fails with MICA_E_UNSUPPORTED in a build without utf8proc; the message names `what`. Call this first if the functions
+ * below must be right beyond ASCII: without the tables of utf8proc, only mica__is_space is. */
 mica_status mica__unicode_need(const char *what);
 
-/* White_Space; needs no tables. */
+/* True for Unicode's White_Space. Needs no tables. */
 bool mica__is_space(uint32_t character);
-/* Categories P, and ASCII's other symbols. */
+/* True for characters of the categories P, and for ASCII's other symbols. */
 bool mica__is_punctuation(uint32_t character);
-/* Categories N. */
+/* True for characters of the categories N. */
 bool mica__is_numeric(uint32_t character);
-/* \w as in the package `tokenizers`: letters, marks, decimal and letter numbers, connectors, joiners. */
+/* True for \w as in the package `tokenizers`: letters, marks, decimal and letter numbers, connectors, joiners. */
 bool mica__is_word(uint32_t character);
-/* Category Mn; with `all`: M. */
+/* True for characters of the category Mn or, with `all`, of all categories M. */
 bool mica__is_mark(uint32_t character, bool all);
-/* Categories Cc, Cf and Co, as BertNormalizer defines them. */
+/* True for characters of the categories Cc, Cf and Co, as BertNormalizer defines them. */
 bool mica__is_other(uint32_t character);
-/* Categories L. */
+/* True for characters of the categories L. */
 bool mica__is_letter(uint32_t character);
-/* Printable: not a control, format, private or unassigned character, and not a separator other than the space. */
+/* True for printable characters: not a control, format, private or unassigned character, and not a separator other than
+ * the space. */
 bool mica__is_printable(uint32_t character);
 /* Bytes of the first grapheme of valid, non-empty UTF-8; without tables, of the first character. */
 size_t mica__grapheme(const char *text, size_t bytes);

@@ -1,4 +1,4 @@
-/* Tests whether a value from "enum" or "const" satisfies the other schemas that hold for the same value. */
+/* Tests whether a known value satisfies a schema. The value is from "enum" or "const", or is the name of a member. */
 #include "text/grammar/decimal.h"
 #include "text/grammar/language.h"
 #include "text/grammar/schema.h"
@@ -62,7 +62,7 @@ static mica_status admits_text(const mica__object *schema, const mica__object *v
 
 /* --- numbers --- */
 
-/* Digit i of d times 10^scale, from the left. */
+/* Digit i of d, from the left, across the point; 0 after the last digit. */
 static int digit_at(const mica__decimal *d, size_t i) {
   if (i < d->whole_count) return d->whole[i] - '0';
   return i - d->whole_count < d->part_count ? d->part[i - d->whole_count] - '0' : 0;

@@ -1,4 +1,4 @@
-/* Builds automata, and removes edges that cannot reach an end. */
+/* Builds automata, removes edges that cannot reach an end, and ranks rules by which calls which. */
 #include "text/grammar/automaton.h"
 
 #include <stdlib.h>

@@ -46,18 +46,22 @@ typedef struct mica__automaton {
 } mica__automaton;
 
 void mica__automaton_free(mica__automaton *a);
+/* Adds a node, and returns its index. */
 uint32_t mica__automaton_node(mica__automaton *a);
-/* Adds a rule with a new start and a new end. */
+/* Adds a rule with a new start and a new end, and returns its index. */
 uint32_t mica__automaton_rule(mica__automaton *a);
+/* Add an edge from node `from` to node `to`: one that reads a byte from low to high, one that reads nothing, and one
+ * that runs a rule. */
 void mica__automaton_bytes(mica__automaton *a, uint32_t from, uint8_t low, uint8_t high, uint32_t to);
 void mica__automaton_empty(mica__automaton *a, uint32_t from, uint32_t to);
 void mica__automaton_call(mica__automaton *a, uint32_t from, uint32_t rule, uint32_t to);
-/* Adds a path of these bytes. */
+/* Adds a path that reads these bytes, from node `from` to node `to`. */
 void mica__automaton_text(mica__automaton *a, uint32_t from, const char *text, size_t bytes, uint32_t to);
 /* Remembers a failure if it is the first one. */
 void mica__automaton_fail(mica__automaton *a, mica_status status);
 
-/* Removes edges that cannot reach an end, and sorts the rest. MICA_E_INVALID if rule 0 accepts nothing. */
+/* Removes edges that cannot reach an end, and sorts the rest. MICA_E_INVALID if rule 0 accepts nothing, or if a rule
+ * calls itself before it has read a byte. */
 mica_status mica__automaton_finish(mica__automaton *a);
 
 #endif

@@ -106,7 +106,7 @@ mica_status mica_grammar_create_regex(const char *pattern, size_t bytes, const m
 
 /* --- moving --- */
 
-/* Drops states if they take too much memory. */
+/* If the states take more than MOST_STATE_BYTES, drops them, except the first and the present one, and all masks. */
 static mica_status trim(mica_grammar *g) {
   if (mica__states_bytes(g->states) <= MOST_STATE_BYTES) return MICA_OK;
   g->mask_count = g->next_mask = 0;

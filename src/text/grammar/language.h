@@ -22,7 +22,7 @@ void mica__language_characters(mica__automaton *a, const mica__characters *range
 mica_status mica__language_any(mica__automaton *out);
 /* Texts that both automata accept. */
 mica_status mica__language_both(const mica__automaton *a, const mica__automaton *b, mica__automaton *out);
-/* Texts of `a` with `least` to `most` characters (-1: any number). */
+/* Texts of `a` with `least` to `most` characters (most -1: no limit). */
 mica_status mica__language_length(const mica__automaton *a, int64_t least, int64_t most, mica__automaton *out);
 /* All texts that `a` does not accept. Calls mica__automaton_finish for `a`. */
 mica_status mica__language_not(mica__automaton *a, mica__automaton *out);

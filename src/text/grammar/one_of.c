@@ -63,7 +63,8 @@ static size_t member_schemas(const mica__parts *parts, const mica__object *name,
   return count;
 }
 
-/* Sets *apart if no value of the member `name` satisfies both a and b. */
+/* Sets *apart if it can tell that no value satisfies the schemas that both a and b have for the member `name`. May miss
+ * such cases. */
 static mica_status member_apart(mica__grammar_schema *s, const mica__parts *a, const mica__parts *b,
                                 const mica__object *name, int depth, bool *apart) {
   const mica__object *left[MICA__MOST_PARTS], *right[MICA__MOST_PARTS];

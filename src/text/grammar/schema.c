@@ -46,8 +46,8 @@ static mica_status write_parts(mica__grammar_schema *s, const mica__parts *parts
   return s->automaton->status;
 }
 
-/* Writes the paths for every combination of alternatives. The next choice is in part `at`, among its anyOf (stage 0) or
- * its oneOf (stage 1); the choices of all later parts follow recursively. */
+/* Writes the paths for every combination of alternatives. Looks for the next choice from part `at` on, in each part
+ * first in its anyOf (stage 0), then in its oneOf (stage 1). All later choices follow recursively. */
 static mica_status choose(mica__grammar_schema *s, const mica__parts *parts, size_t at, int stage, int depth,
                           uint32_t from, uint32_t to) {
   static const char *const keys[] = {"anyOf", "oneOf"};

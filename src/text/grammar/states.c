@@ -55,7 +55,7 @@ mica_status mica__states_begin(mica__states *s, uint32_t *state) {
 
 /* --- rows --- */
 
-/* Collects the byte edges of a state. borders is true for each byte at which the set of edges changes. */
+/* Collects the byte edges of a state. Sets borders[b] if an edge begins at byte b or ends at byte b - 1. */
 static mica_status find_steps(mica__states *s, uint32_t state, bool borders[257]) {
   mica__closure *c = s->closure;
   const mica__automaton *a = s->automaton;

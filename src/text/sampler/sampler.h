@@ -7,8 +7,8 @@
 #include <mica/sampler.h>
 #include <stdbool.h>
 
-/* A step changes the logits of candidates or removes some of them. Only logit_bias can remove all, which is an
- * error. */
+/* A step changes the logits of candidates, removes some of them, or chooses one at the end. Only logit_bias can remove
+ * all, which is an error. */
 typedef void mica__sample_fn(mica_sampler *sampler);
 
 #define SAMPLER(name, slot, changes) MICA__SAMPLER_##name,

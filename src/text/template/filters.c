@@ -243,8 +243,8 @@ mica_status mica__filter_truncate(ARGUMENTS) {
 
 /* --- numbers --- */
 
-/* Reads a text as Python's int() and float() do, with blanks around it. Unlike Python, it allows "_" anywhere. False:
- * not a number. */
+/* Reads a text as Python's int() and float() do, with blanks around it. Unlike Python, it allows "_" anywhere, but at
+ * most 78 other bytes and integers of 64 bits. False: not such a number. */
 static bool read_number(const mica__object *text, int base, bool whole, mica__object *result) {
   char digits[80], *end = NULL;
   size_t used = 0;

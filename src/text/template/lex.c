@@ -1,5 +1,6 @@
-/* Splits a template into tokens. trim_blocks drops the first newline after a block's end; lstrip_blocks drops blanks
- * between the beginning of a line and a block. */
+/* Splits a template into tokens as Jinja does with trim_blocks and lstrip_blocks, which are always on. The first
+ * newline after a block or comment is dropped, and so are blanks between the beginning of a line and a block or
+ * comment. A plus sign ("+%}", "{%+") prevents it. */
 #include "text/template/parse.h"
 #include "text/unicode.h"
 
@@ -65,8 +66,9 @@ static size_t before_blanks(const lexer *l, size_t from, size_t end) {
   return end;
 }
 
-/* Adds the text between `from` and the tag at `tag`, whose sign is '-', '+' or 0. Drops the blanks before the tag in
- * two cases: the sign is '-', or there is no sign and a tag that is not a variable begins its line. */
+/* Adds the text between `from` and the tag at `tag`, whose sign is '-', '+' or 0. With the sign '-', drops all blanks
+ * before the tag. Without a sign, drops the blanks between the beginning of the line and a tag that is not a
+ * variable. */
 static mica_status add_data(lexer *l, size_t from, size_t tag, char sign, bool variable) {
   size_t end = tag;
   if (sign == '-')

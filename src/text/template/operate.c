@@ -292,8 +292,8 @@ mica_status mica__render_slice(mica__render *run, const mica__object *of, const 
   const bool text = of->kind == MICA__OBJECT_TEXT;
   const int64_t length = (int64_t)(text ? mica__characters(of->as.text, of->count) : of->count);
   MICA_TRY(slice_bounds(part, length, &start, &stop, &step));
-  /* A step longer than the list takes one item, whatever its size. It is shortened here so that the sums below do not
-   * overflow. */
+  /* A step longer than the list takes at most one item, whatever its size. It is shortened here so that the sums below
+   * do not overflow. */
   if (step > length) step = length + 1;
   if (step < -length) step = -length - 1;
   const int64_t span = step > 0 ? stop - start : start - stop, stride = step > 0 ? step : -step;

@@ -1,4 +1,5 @@
-/* Binary operators, by precedence. Operands of one level form a list, so a long sum is not a deep tree. */
+/* Binary operators by precedence, "not", conditional expressions and tuples. Operands of one level form a list, so a
+ * long sum is not a deep tree. */
 #include "text/template/parse.h"
 
 static mica_status parse_level(mica__parser *p, int level, mica__syntax **node);

@@ -1,5 +1,5 @@
 /* Expressions of a template. Jinja's precedence, from low to high: a if b else c; or; and; not; comparisons; + and -;
- * ~; *, /, // and %; **; signs; then attributes, items, calls, filters and tests. */
+ * ~; *, /, // and %; **; filters and tests; signs; attributes, items and calls. */
 #include "text/template/parse.h"
 #include "base/number.h"
 #include "base/utf8.h"

@@ -165,7 +165,8 @@ mica_status mica__parse_tuple(mica__parser *p, bool conditions, mica__syntax **n
 /* Parses "name|name(...)" after a. If `first`, there is no "|" before the first name. */
 mica_status mica__parse_filters(mica__parser *p, mica__syntax *a, bool first, mica__syntax **node);
 /* Parses signs, a primary, and its attributes, items and calls. If `filters`, also parses the filters and tests after
- * these. {% call %} does not allow filters and tests. */
+ * these. `filters` is false for {% call %}, which allows none, and for the operand of a sign: filters and tests after
+ * it apply to the signed value. */
 mica_status mica__parse_unary(mica__parser *p, bool filters, mica__syntax **node);
 
 #endif

@@ -51,8 +51,10 @@ struct mica__render {
   int64_t time; /* mica_chat_options.time */
   mica__arena arena;
   mica__scope *scope;
-  mica__text *out, text; /* out: output is appended here (to `text`, or to the text of a block) */
-  size_t captured;       /* total bytes of all outer texts */
+  mica__text *out, text; /* out: output is appended here: `text`, or the text of a block, macro or recursive loop */
+  /* bytes of outputs that wait while `out` is the text of a block, macro or recursive loop; they count towards the
+   * limit on output */
+  size_t captured;
   int64_t steps;
   int depth, calls;
   enum { MICA__RENDER_ON, MICA__RENDER_BREAK, MICA__RENDER_CONTINUE } jump;
@@ -63,7 +65,8 @@ struct mica__render {
 
 /* Runs the template in run->scope. */
 mica_status mica__render_template(mica__render *run);
-/* Counts one step, and one more per 256 bytes of work. MICA_E_FORMAT if the template has taken too many steps. */
+/* Counts one step, and one more per 256 bytes of work: `bytes`, and what comparisons and searches have counted in the
+ * arena. MICA_E_FORMAT if the template has taken too many steps. */
 mica_status mica__render_step(mica__render *run, size_t bytes);
 mica_status mica__render_print(mica__render *run, const char *text, size_t bytes);
 mica_status mica__render_set(mica__render *run, mica__scope *scope, int32_t name, const mica__object *value);
@@ -122,7 +125,7 @@ size_t mica__characters(const char *text, size_t bytes);
 size_t mica__character_at(const char *text, size_t bytes, size_t index);
 bool mica__is_blank(uint32_t c);
 /* Removes the characters of `set` (NULL: blanks) from the beginning if `left`, and from the end if `right`. mica__strip
- * and mica__find_text add the number of bytes that they read to work->work; `work` may be NULL. */
+ * and mica__find_text count the bytes that they compare in work->work; `work` may be NULL. */
 mica__object mica__strip(mica__arena *work, const mica__object *text, const mica__object *set, bool left, bool right);
 /* The first byte at or after `from` where `part` begins; SIZE_MAX: none. */
 size_t mica__find_text(mica__arena *work, const char *text, size_t bytes, size_t from, const char *part,

@@ -145,8 +145,8 @@ static mica_status run_template(mica__render *run, const mica_messages *messages
   MICA_TRY(set(run, "add_generation_prompt", &prompt));
   for (size_t i = 0; i < options->variable_count; i++) MICA_TRY(set_variable(run, &options->variables[i]));
   MICA_TRY(mica__render_template(run));
-  /* A comparison stops early when the limit of work is reached. If that was the last step of the template, this step
-   * reports it. */
+  /* A comparison or search stops early when the limit of work is reached. If that was the last step of the template,
+   * this step reports it. */
   MICA_TRY(mica__render_step(run, 0));
   mica__text_add(&run->text, "");
   return mica__text_status(&run->text);

@@ -155,7 +155,7 @@ mica_status mica__dict_create(mica__arena *arena, mica__dict **dict) {
 }
 
 /* Equal keys have equal hashes: 1, 1.0 and true are one key. The address of the dict is part of the hash, so nobody can
- * choose keys that collide. */
+ * choose texts or numbers that collide. All other keys have the same hash. */
 static uint64_t hash_of(const mica__dict *dict, const mica__object *key) {
   const mica__hash seed = {(uint64_t)(uintptr_t)dict, 0};
   if (key->kind == MICA__OBJECT_TEXT) return mica__hash_bytes(seed, key->as.text, key->count).low;

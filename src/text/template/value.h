@@ -1,7 +1,7 @@
 /* text/template/value.h: values of a template; they live in the arena of one run.
  *
- * A value never changes after it is made, except the members of a namespace. Texts and lists can therefore be shared
- * slices: stripping a text or slicing a list copies nothing. */
+ * A value never changes after it is made, except the members of a namespace and the state of a loop. Texts and lists
+ * can therefore be shared slices: stripping a text, or slicing a list with step 1, copies nothing. */
 #ifndef MICA_TEXT_TEMPLATE_VALUE_H
 #define MICA_TEXT_TEMPLATE_VALUE_H
 

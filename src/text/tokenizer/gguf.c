@@ -156,7 +156,8 @@ static void add_sequence(vocabulary *v, int64_t bos, int64_t eos, const char *na
   add_special(v, eos);
 }
 
-/* Adds the template that puts the special token ids[0] before a text and ids[1] after it; -1: no token. */
+/* Adds the templates that put the special token ids[0] before a text and ids[1] after it; -1: no token. For WordPiece,
+ * the second of two texts has no token before it. */
 static void add_template(vocabulary *v, const int64_t ids[2]) {
   mica__text_add(&v->json, ",\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[");
   add_sequence(v, ids[0], ids[1], "A", 0);

@@ -1,5 +1,5 @@
-/* text/tokenizer/json.h: reads members of objects in tokenizer.json (cJSON). If a member is missing or has a wrong
- * type, the error message says so. */
+/* text/tokenizer/json.h: reads members of objects in tokenizer.json (cJSON). If a required member is missing or a
+ * member has a wrong type, the error message says so. */
 #ifndef MICA_TEXT_TOKENIZER_JSON_H
 #define MICA_TEXT_TOKENIZER_JSON_H
 

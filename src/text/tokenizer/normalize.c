@@ -51,8 +51,8 @@ static bool is_chinese(uint32_t c) {
          (c >= 0x2f800 && c <= 0x2fa1f);
 }
 
-/* Drops control characters and turns white space into ' ' (`clean`), and puts spaces around Chinese characters
- * (`chinese`). */
+/* Drops control characters and U+FFFD and turns white space into ' ' (`clean`), and puts spaces around Chinese
+ * characters (`chinese`). */
 static void run_bert_characters(const mica__normal *step, const char *text, size_t bytes, mica__text *out) {
   for (size_t at = 0, n; at < bytes; at += n) {
     uint32_t c = mica__utf8_at(text + at, &n);

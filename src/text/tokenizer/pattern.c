@@ -18,8 +18,8 @@ struct mica__pattern {
 
 #if MICA_WITH_PCRE2
 
-/* Limits of patterns from files: steps and memory of one search, and nesting. A usual pattern takes one or two steps
- * per byte that it matches. */
+/* Limits of patterns from files: steps and memory of one search, and nesting and length of a pattern. A usual pattern
+ * takes one or two steps per byte that it matches. */
 #define MOST_STEPS 10000000
 #define STEPS_TO_BEGIN 10000
 #define STEPS_A_BYTE 16

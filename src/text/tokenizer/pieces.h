@@ -55,7 +55,7 @@ typedef struct mica__search {
 } mica__search;
 void mica__search_free(mica__search *search);
 /* Finds the first match at or after `from` in valid UTF-8; *begin is `bytes` if there is no match. MICA_E_FORMAT: the
- * search takes too many steps. */
+ * search exceeds a limit, such as that of its steps. */
 mica_status mica__pattern_find(const mica__pattern *pattern, mica__search *search, const char *text, size_t bytes,
                                size_t from, size_t *begin, size_t *end);
 /* Appends the text with each match replaced. MICA_E_FORMAT: `out` grows beyond `most` bytes. */

@@ -72,8 +72,8 @@ static size_t offset_of(uint32_t unit) { return (size_t)(unit >> 10) << ((unit &
 static uint32_t label_of(uint32_t unit) { return unit & (1u << 31 | 0xff); }
 static bool has_text(uint32_t unit) { return unit >> 8 & 1; }
 
-/* Checks that the children and the text of every reachable unit are inside the charsmap. Tries may share units. Each
- * unit is therefore checked only once, so the check ends even if there are cycles. */
+/* Checks that the offset and the text of every reachable unit are inside the charsmap. Tries may share units. Each unit
+ * is therefore checked only once, so the check ends even if there are cycles. */
 static mica_status check_units(const mica__charsmap *map, size_t *stack, uint8_t *seen) {
   size_t count = 0;
   stack[count++] = offset_of(map->units[0]);

@@ -12,7 +12,8 @@
 
 static int32_t rest_id(size_t begin, int32_t id) { return begin == 0 ? id : MICA__PIECE_TEXT; }
 
-/* Puts a space before the text if the step says so, cuts it by the pattern, and turns bytes into characters. */
+/* Puts a space before the text if the step says so, cuts it by the pattern, and replaces bytes by characters. A piece
+ * with the id MICA__PIECE_RAW is neither given a space nor cut. */
 static mica_status run_byte_level(const mica__cut_step *step, mica__search *search, const char *text, size_t bytes,
                                   int32_t id, mica__pieces *out) {
   const bool raw = id == MICA__PIECE_RAW;
@@ -59,7 +60,8 @@ static mica_status run_bert(const char *text, size_t bytes, int32_t id, mica__pi
   return mica__pieces_add(out, text + begin, bytes - begin, rest_id(begin, id));
 }
 
-/* Turns spaces into marks, puts a mark before the text if the step's scheme says so, and cuts before each mark. */
+/* Turns spaces into marks and puts a mark before the text if the step's scheme says so. If the step has a pattern, cuts
+ * before each mark. */
 static mica_status run_metaspace(const mica__cut_step *step, mica__search *search, const char *text, size_t bytes,
                                  int32_t id, mica__pieces *out) {
   const size_t mark = strlen(step->mark);

@@ -1,5 +1,5 @@
-/* text/tokenizer/tokenizer.h: the parts of a tokeniser. Each part has a file, which reads its object of tokenizer.json
- * and runs it. */
+/* text/tokenizer/tokenizer.h: the parts of a tokeniser. Each part has one or more files, which read its object of
+ * tokenizer.json and run it. */
 #ifndef MICA_TEXT_TOKENIZER_TOKENIZER_H
 #define MICA_TEXT_TOKENIZER_TOKENIZER_H
 

@@ -38,8 +38,8 @@ typedef struct mica__training {
 
 /* Appends a token unless the vocabulary has it; id may be NULL. */
 mica_status mica__training_add(mica__training *training, const char *text, size_t length, int32_t *id);
-/* Merges pairs until the vocabulary is full. prefix: the mark of a piece inside a word, "##" for WORDPIECE; NULL for
- * BPE. */
+/* Merges pairs until the vocabulary is full or no pair is frequent enough. prefix: the mark of a piece inside a word,
+ * "##" for WORDPIECE; NULL for BPE. */
 mica_status mica__train_bpe(mica__training *training, const char *prefix);
 /* Chooses the tokens that contribute most to the likelihood of the words. */
 mica_status mica__train_unigram(mica__training *training);

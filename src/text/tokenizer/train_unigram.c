@@ -204,8 +204,8 @@ static bool best_path(model *m, const char *text, size_t length, int32_t without
   return m->forward[length] > -INFINITY;
 }
 
-/* How much the log likelihood falls if a token is removed and the best path of other tokens takes over its uses.
- * INFINITY if there is no such path. */
+/* How much the log likelihood, divided by the number of token uses `sum`, falls if a token is removed and the best path
+ * of other tokens takes over its uses. INFINITY if there is no such path. */
 static double loss_without(model *m, int32_t id, double sum) {
   const piece *p = &m->pieces[id];
   double likely = 0, others = 0;
