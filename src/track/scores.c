@@ -129,8 +129,8 @@ static void match(scoring *s, const frame *f, size_t truth, size_t found, double
   s->taken[found - f->found] = true;
 }
 
-/* Matches true boxes with a box of the found track of their last match. Lists the true boxes without a match in
- * s->rows, and returns their number. */
+/* Matches each true box with the box of the found track that its true track matched last, if they may match. Lists the
+ * true boxes without a match in s->rows, and returns their number. */
 static size_t keep_matches(scoring *s, const frame *f) {
   size_t rows = 0;
   for (size_t t = f->truth; t < f->truth_end; t++) {
@@ -170,7 +170,7 @@ static mica_status make_room(scoring *s, size_t rows, size_t columns) {
 }
 
 /* Matches the remaining boxes. The number of matches is maximised first, and the sum of their overlaps second: a pair
- * that may not match costs more than all other pairs together. */
+ * that may not match costs more than all matches of an assignment together. */
 static mica_status assign_rest(scoring *s, const frame *f, size_t rows) {
   size_t columns = 0;
   for (size_t k = f->found; k < f->found_end; k++)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* A quantity and its change per frame. No quantity's noise depends on another's, so SORT's filter of seven states is
- * four of these. The covariance is [a b; b c]. */
+ * four of these, one without a speed. The covariance is [a b; b c]. */
 typedef struct quantity {
   double value, speed, a, b, c;
 } quantity;
@@ -154,8 +154,8 @@ static void begin_track(mica_tracker *t, const double found[QUANTITIES], int32_t
   for (int k = 0; k < QUANTITIES; k++) begin(&made->of[k], &noises[k], found[k]);
 }
 
-/* Gives box i to its track, or begins a track. *id is 0 until the track has had min_hits boxes in a row; in the
- * tracker's first min_hits frames, every track has its id. */
+/* Gives a box to track `at`, or begins a track if `at` is negative. *id is 0 until the track has had min_hits boxes in
+ * a row after its first one; in the tracker's first min_hits frames, every track has its id. */
 static void take_box(mica_tracker *t, const double *box, int32_t class_index, int64_t at, int64_t *id,
                      double *filtered) {
   const mica_tracker_config *c = &t->config;
