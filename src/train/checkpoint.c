@@ -64,7 +64,8 @@ static mica_status collect_own(const mica_trainer *t, mica__weights *parts) {
   return t->stages ? mica__nn_collect(t->stages->nn, t->stages->update, false, true, parts) : MICA_OK;
 }
 
-/* Sends to rank 0 all tensors that rank 0 lacks. Tensors that several ranks have are equal on all of them. */
+/* Collects in rank 0 the tensors of all ranks, and joins the parts of divided ones. Tensors that several ranks have are
+ * equal on all of them. */
 static mica_status gather(const mica_trainer *t, mica__weights *parts) {
   mica_communicator *c = t->config.communicator;
   const int32_t among = mica__ranks_parts(t);

@@ -37,8 +37,9 @@ static void notify(run *r, const mica_train_progress *event) {
   if (c->report && !c->report(c->user, event) && !r->reason) r->reason = "by the caller";
 }
 
-/* The host runs a few readbacks ahead of the device, and a stop waits for all queued work. To keep that short, the time
- * between readbacks is kept between SOON and LATE seconds: the steps between them are doubled or halved. */
+/* The host runs a few readbacks ahead of the device, and a stop waits for all queued work. To keep that short, the
+ * number of steps between readbacks is halved if two readbacks are more than LATE seconds apart. It is doubled, up to
+ * report_every, if they are less than SOON seconds apart. */
 #define SOON 0.25
 #define LATE 1.0
 
@@ -199,8 +200,8 @@ static mica_status run_steps(run *r) {
   return agree_now(r);
 }
 
-/* The measure that compares epochs; lower is better. If the watched metric does not exist, the measure is the loss. For
- * example, a metric that only tests compute does not exist without validation. */
+/* The measure that compares epochs; lower is better. If the watched metric does not exist or is NaN, the measure is the
+ * loss. For example, a metric that only tests compute does not exist without validation. */
 static double measure_of(const mica_trainer_config *c, const mica_metrics *m) {
   const double watched = mica_metrics_get(m, c->watch);
   return isnan(watched) ? m->loss : c->falling ? watched : -watched;

@@ -200,8 +200,8 @@ static mica_status take_outputs(mica__phase *phase, const mica_objective *made, 
   return MICA_OK;
 }
 
-/* In training, appends the memory of weights that the caller holds (mica_trainer_config.bind) to the bindings in
- * config. *all is the new array, which the caller frees; NULL if nothing is appended. */
+/* In training with mica_trainer_config.bind, appends the memory of weights that the caller holds to the bindings in
+ * config. *all is the new array, which the caller frees; NULL in other phases or without bind. */
 static mica_status add_held(const mica_trainer *t, const mica__phase *phase, mica_session_config *config,
                             mica_binding **all) {
   const mica_binding *held = NULL;

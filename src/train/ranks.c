@@ -1,5 +1,5 @@
-/* Training on several ranks: all communication except gradients. It goes through host memory. It is small, except the
- * parameters that rank 0 sends to the others when a run begins. */
+/* Training on several ranks: sums, times, progress, agreement to stop, running statistics, and the parameters that rank
+ * 0 sends to the others. All of it goes through host memory. Only the parameters are large. */
 #include "ops/collective/channels.h"
 #include "train/stages.h"
 
@@ -138,7 +138,7 @@ mica_status mica__ranks_end_steps(mica_trainer *t) {
   return request ? mica_communicator_wait(link_of(t), request) : MICA_OK;
 }
 
-/* Replaces running statistics of batch norms, which are means over a rank's samples, by their means over all
+/* Replaces running statistics of batch norms (f32), which are statistics of a rank's samples, by their means over all
  * replicas. */
 mica_status mica__ranks_join_state(mica_trainer *t) {
   const mica_nn *nn = t->training.nn;

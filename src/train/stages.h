@@ -3,7 +3,7 @@
  * All ranks build the whole step. It can be cut where only one value passes (ir/cut.h). Each rank creates three
  * sessions for its stage:
  *
- *   forward   the forward pass of a micro-batch
+ *   forward   the forward pass of a micro-batch; not in the last stage
  *   backward  the forward and backward pass of a micro-batch, which adds to the sums of the gradients
  *   update    the optimizer's step with these sums
  *

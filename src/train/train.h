@@ -1,7 +1,7 @@
 /* train/train.h: the trainer. It knows no task; the step's objective names the sums to collect.
  *
  * Each step writes its loss and metrics to its own row. A readback is queued like other work and downloads several
- * rows, so the host reads older steps and never waits. The host adds rows one by one in double precision. The sums of
+ * rows, so the host reads older steps and seldom waits. The host adds rows one by one in double precision. The sums of
  * an epoch therefore depend neither on the time of readbacks nor on where a run was stopped and resumed. Tests always
  * start from zero, so they sum on the device, in the session's parameter "metrics". Sums without a weight ("sum.NAME")
  * exist only in tests. */
@@ -216,8 +216,8 @@ mica_status mica__ranks_divide(mica_trainer *trainer);
 bool mica__ranks_apart(const mica_trainer *trainer);
 /* True if a checkpoint is in parts, because no rank has all tensors. */
 bool mica__ranks_divided(const mica_trainer *trainer);
-/* Begins training: gives replicas the same parameters, except optimiser state that is divided among ranks, and gives
- * all ranks rank 0's progress. */
+/* Begins training: gives replicas the same parameters, except frozen ones from a model's file and divided optimiser
+ * state, and gives all ranks rank 0's progress. */
 mica_status mica__ranks_begin(mica_trainer *trainer);
 /* Gives all ranks rank 0's test weights, if tests have their own weights. */
 MICA__SHARED mica_status mica__ranks_tested(mica_trainer *trainer);
@@ -234,7 +234,7 @@ mica_status mica__ranks_add(const mica_trainer *trainer, double *sums, size_t co
 mica_status mica__ranks_broadcast(const mica_trainer *trainer, void *data, size_t bytes);
 /* Fills in how each rank spent the time since the last call. */
 mica_status mica__ranks_times(mica_trainer *trainer, double seconds, double data_seconds, mica_train_progress *event);
-/* If status is a failure, ends the run on all ranks with a message that names the step. Returns status. */
+/* If status is a failure, ends the run on all ranks and adds the step to this rank's message. Returns status. */
 mica_status mica__ranks_fail(mica_trainer *trainer, mica_status status);
 /* Gives every rank the weights of all stages. A failure ends the run on all ranks. */
 MICA__SHARED mica_status mica__train_share_stages(mica_trainer *trainer);

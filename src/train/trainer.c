@@ -229,7 +229,8 @@ mica_status mica__train_read(mica_trainer *t) {
   return mica_queue_flush(t->queue);
 }
 
-/* Adds the sums of a step to its epoch's sums and to the sums since the last event. */
+/* Adds the sums of a step to its epoch's sums and to the sums since the last event, if this rank's sums count.
+ * MICA_E_NUMERIC: the loss is not finite. */
 static mica_status add_row(mica_trainer *t, int64_t step, const float *row) {
   if (!isfinite(row[MICA__SUM_LOSS]))
     return mica__fail(MICA_E_NUMERIC, "the loss is %s at step %lld (learning rate %g); a lower rate may help",
