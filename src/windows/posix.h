@@ -81,8 +81,8 @@ struct mica__posix_stat {
 #define st_mtime st_mtim.tv_sec
 #define st_ctime st_ctim.tv_sec
 
-/* Like POSIX: 0 or a descriptor, or -1 and errno. A directory can be opened, queried with fstat, locked, and used as
- * the base of names. */
+/* Like POSIX: 0, a descriptor or a number of bytes; or -1 and errno. A directory can be opened, queried with fstat,
+ * locked, and used as the base of names. */
 int mica__posix_open(const char *path, int flags, ...);
 int mica__posix_openat(int at, const char *path, int flags, ...);
 int mica__posix_close(int file);
@@ -249,8 +249,9 @@ int mica__posix_spawn_addclose(posix_spawn_file_actions_t *actions, int file);
 /* "/proc/self/exe" is this program. The child inherits only the descriptors in `files`. */
 int mica__posix_spawn(pid_t *process, const char *program, const posix_spawn_file_actions_t *actions,
                       char *const words[], char *const environment[]);
+/* Waits for a child that this library or program has spawned: each has a list of its own. */
 pid_t mica__posix_waitpid(pid_t process, int *how, int options);
-/* Signal 0 checks that a process with this number exists; any other signal ends a child of posix_spawn. */
+/* Signal 0 checks that a process with this number exists; any other signal ends a child, as in waitpid. */
 int mica__posix_kill(pid_t process, int number);
 #define posix_spawn(process, program, actions, attributes, words, environment)                                         \
   ((void)(attributes), mica__posix_spawn(process, program, actions, words, environment))

@@ -14,7 +14,8 @@ struct dirent *mica__posix_readdir(DIR *directory);
 int mica__posix_dirfd(DIR *directory);
 int mica__posix_closedir(DIR *directory);
 int mica__posix_alphasort(const struct dirent **a, const struct dirent **b);
-/* Lists the entries that `keep` accepts (NULL: all), sorted by `compare`; the caller frees each entry and the list. */
+/* Lists the entries that `keep` accepts (NULL: all), sorted by `compare` unless it is NULL; the caller frees each entry
+ * and the list. */
 int mica__posix_scandir(const char *path, struct dirent ***entries, int (*keep)(const struct dirent *),
                         int (*compare)(const struct dirent **, const struct dirent **));
 
