@@ -18,7 +18,7 @@ void wire_inside(mica__text *message, int field, mica__text *inside);
 mica__text wire_tensor(const char *name, int type, const int64_t *dims, const void *data, size_t size);
 /* An input or output; a dimension below 0 ends the list, MICA_DYNAMIC - 1 is open. */
 mica__text wire_port(const char *name, int type, const int64_t *dims);
-/* "Add a b > c": an operator, its operands, its results. */
+/* "Add a b > c": an operator, its operands, its results. "com.example:Add a b > c": one of another domain. */
 mica__text wire_node(const char *text);
 /* A graph of the nodes, a list that NULL ends. */
 mica__text wire_graph(const char *const *nodes);
