@@ -272,8 +272,8 @@ static mica_status check_which(mica__check *check, const mica__op *op, int32_t w
       c.bound[c.input_count] = (double)x[i].dim[0];
       c.inputs[c.input_count++] = (mica__type){i == 2 ? MICA_I64 : MICA_I32, {1, {grid[i].dim[0]}}};
     }
-    /* Gradients have more terms: that of an element of x sums over all points of the grid, that of a point over all
-     * channels. */
+    /* Gradients have more terms. The gradient of an element of x sums over all points of the grid. The gradient of a
+     * point sums over all channels. */
     if (with_dy) c.terms *= 5;
     list[i] = c;
   }

@@ -120,8 +120,8 @@ static mica_status check_tokens(const mica_run *run) {
   return MICA_OK;
 }
 
-/* True if the teacher is a model that Mica did not export. Only shapes can be compared then: that of the samples at
- * once, those of the answers when the model is built. */
+/* True if the teacher is a model that Mica did not export. Then only shapes can be compared: the shape of
+ * samples at once, the shapes of answers when the model is built. */
 static bool is_foreign(const mica_run *teacher) { return teacher->networks->model && !teacher->task; }
 
 /* Checks a teacher in ONNX: it must have one f32 input that fits the samples. */

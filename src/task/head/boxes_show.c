@@ -67,7 +67,8 @@ static mica_status track(mica_tracker *tracker, shown *s) {
   return MICA_OK;
 }
 
-/* The colour of box i: that of its class or, if boxes are tracked, that of its track; grey if it has no track. */
+/* The colour of box i. Each class has a colour; if boxes are tracked, each track has one, and boxes without a track are
+ * grey. */
 static const uint8_t *colour_of(const shown *s, size_t i) {
   static const uint8_t grey[3] = {128, 128, 128};
   if (s->columns == PLAIN_NUMBERS) return mica__paint_colour((size_t)s->classes[i]);
